@@ -1,0 +1,21 @@
+"""What both languages share: source text, tokens, lexer, token cursor, spelling hints."""
+
+from omnigraph.lang.cursor import Cursor, ParseFailure
+from omnigraph.lang.lexer import LexicalKind, LexicalProblem, tokenize
+from omnigraph.lang.source import Source, Span
+from omnigraph.lang.suggest import closest, did_you_mean
+from omnigraph.lang.tokens import Token, TokenKind
+
+__all__ = [
+    "Cursor",
+    "LexicalKind",
+    "LexicalProblem",
+    "ParseFailure",
+    "Source",
+    "Span",
+    "Token",
+    "TokenKind",
+    "closest",
+    "did_you_mean",
+    "tokenize",
+]

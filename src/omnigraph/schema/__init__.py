@@ -1,0 +1,52 @@
+"""The schema language: `.pg` text to a checked catalog with stable numbers, and entity ids."""
+
+from omnigraph.schema.arrow import arrow_field, arrow_type, table_schema
+from omnigraph.schema.catalog import (
+    Annotation,
+    Cardinality,
+    Catalog,
+    Check,
+    EdgeType,
+    Embed,
+    EntityKind,
+    GraphType,
+    InterfaceType,
+    NodeType,
+    Property,
+    PropertyType,
+    Range,
+    Scalar,
+)
+from omnigraph.schema.codes import EXPLANATIONS, Code
+from omnigraph.schema.compile import compile_schema, parse_schema
+from omnigraph.schema.identity import canonical_ids, canonical_text
+from omnigraph.schema.ir import from_ir, schema_hash, to_ir
+
+__all__ = [
+    "EXPLANATIONS",
+    "Annotation",
+    "Cardinality",
+    "Catalog",
+    "Check",
+    "Code",
+    "EdgeType",
+    "Embed",
+    "EntityKind",
+    "GraphType",
+    "InterfaceType",
+    "NodeType",
+    "Property",
+    "PropertyType",
+    "Range",
+    "Scalar",
+    "arrow_field",
+    "arrow_type",
+    "canonical_ids",
+    "canonical_text",
+    "compile_schema",
+    "from_ir",
+    "parse_schema",
+    "schema_hash",
+    "table_schema",
+    "to_ir",
+]

@@ -58,6 +58,9 @@ class TableDelta:
     """Complete images in the columns of ``schema.arrow.table_schema(type)``. Values have the right
     Arrow type already; nothing else is promised: required values may be null (a null key member
     leaves ``id`` null), ids may repeat, ranges may be broken. Blob cells are plain bytes."""
+    ids_fresh: bool = False
+    """Every id in ``rows`` was generated for this write: none repeats, none exists yet. Spares the
+    validator the search for repeats and the lookup of the ids."""
     removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Ids to delete; disjoint from the ids in ``rows``. Empty in loads."""
     origins: Origins | None = None

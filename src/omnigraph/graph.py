@@ -1,0 +1,404 @@
+"""The graph: the Python API over one open graph.
+
+    import omnigraph
+
+    graph = omnigraph.init("./fleet", schema="node Vessel { imo: I64 @key }")
+    graph.load([{"type": "Vessel", "data": {"imo": 100}}], mode="append")
+
+Everything here delegates: reading to a pinned snapshot, writing to the one write machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import pyarrow as pa
+
+from omnigraph.clock import Clock
+from omnigraph.errors import ErrorKind, NotFoundError, SchemaError, UsageError
+from omnigraph.ids import IdSource
+from omnigraph.load.export import write_jsonl
+from omnigraph.load.run import load_rows
+from omnigraph.load.sources import plan_input
+from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
+from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
+from omnigraph.results import Commits, Dataset, LoadResult, Rows, TypeCount
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.storage.location import locate
+from omnigraph.write.delta import WriteMode
+from omnigraph.write.init import initialise
+
+Uri = str | os.PathLike[str]
+
+
+def init(
+    uri: Uri,
+    schema: str | os.PathLike[str],
+    *,
+    actor: str | None = None,
+    durability: str = "process",
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Graph:
+    """Create a graph at ``uri`` and open it.
+
+    ``schema`` is `.pg` text, or the path of a `.pg` file. Raises ``SchemaError`` with every finding
+    in the text, ``AlreadyExistsError`` if there is a graph already. At most 12 object-store requests,
+    whatever the number of types.
+    """
+    text, name = _schema_text(schema)
+    repository = initialise(
+        locate(uri),
+        text,
+        schema_name=name,
+        actor=actor,
+        durability=_durability(durability),
+        clock=clock,
+        ids=ids,
+    )
+    return Graph(repository)
+
+
+def open(  # noqa: A001 - `omnigraph.open` reads best
+    uri: Uri,
+    *,
+    durability: str = "process",
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Graph:
+    """Open the graph at ``uri``. Raises ``NotFoundError`` if there is none.
+
+    Opening writes nothing. It costs at most 6 object-store requests at any depth of history.
+    """
+    location = locate(uri)
+    if location.local_path is not None and not location.local_path.is_dir():
+        raise NotFoundError(
+            f"no graph at {location.uri}: no such folder",
+            hint=f"create one: omnigraph init --schema FILE {location.uri}",
+        )
+    repository = Repository(
+        location, durability=_durability(durability), clock=clock, ids=ids
+    )
+    head = repository.branch(MAIN).head
+    repository.schema(head.snapshot.schema_hash)
+    return Graph(repository)
+
+
+class Graph:
+    """An open graph. Safe to share between threads; writes of one handle take turns.
+
+    Use it as a context manager, or call ``close`` to finish housekeeping early; at interpreter exit
+    that happens by itself.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.uri}>"
+
+    @property
+    def uri(self) -> str:
+        """The root as it was given."""
+        return self._repository.location.uri
+
+    @property
+    def schema(self) -> str:
+        """The accepted schema of main as `.pg` text."""
+        return self._schema(MAIN).source
+
+    @property
+    def catalog(self) -> Catalog:
+        """The accepted schema of main as values."""
+        return self._schema(MAIN).catalog
+
+    def load(
+        self,
+        source: Any,
+        *,
+        mode: str = "append",
+        type: str | None = None,  # noqa: A002 - the word of the language
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> LoadResult:
+        """Load entities as one atomic commit; either everything is published or nothing.
+
+        ``source`` is one of: the path of a JSONL file or a list of paths; an open binary stream;
+        an iterable of dict records shaped like JSONL lines; an Arrow table or pandas DataFrame of
+        one type (``type="Person"``); or a mapping of type names to tables or DataFrames.
+
+        ``mode``: ``append`` inserts and refuses ids that exist; ``merge`` replaces entities with the
+        same id; ``overwrite`` makes the rows the whole content of every type they mention.
+
+        Raises ``InputError`` (cannot be read as this graph's data), ``ConstraintError`` (breaks a
+        rule of the schema; carries each violation with file and line), ``ConflictError``.
+        ``progress`` is called with the number of input bytes or rows read so far.
+        """
+        plan = plan_input(source, type_name=type, ids=self._repository.ids, progress=progress)
+        write_mode = _mode(mode)
+        receipt, rows = load_rows(
+            self._repository,
+            plan.read,
+            mode=write_mode,
+            branch=branch,
+            actor=actor,
+            message=message,
+            repeatable=plan.repeatable,
+        )
+        counts = {
+            kind: tuple(
+                TypeCount(name=r.type.name, entities_loaded=r.rows.num_rows)
+                for r in rows.values()
+                if r.type.kind == kind
+            )
+            for kind in ("node", "edge")
+        }
+        return LoadResult(
+            uri=self.uri,
+            branch=branch,
+            mode=str(write_mode),
+            nodes=counts["node"],
+            edges=counts["edge"],
+            commit=receipt.commit,
+            changes=receipt.changes,
+        )
+
+    def snapshot(self, branch: str = MAIN) -> SnapshotView:
+        """The newest state of a branch, fixed from now on whatever others publish."""
+        snapshot = self._repository.branch(branch).refresh().snapshot
+        return SnapshotView(self._repository, snapshot)
+
+    def commits(
+        self,
+        *,
+        branch: str = MAIN,
+        limit: int | None = None,
+        actor: str | None = None,
+    ) -> Commits:
+        """Commits of a branch, newest first. One manifest is read per hundred commits."""
+        found: list[GraphCommit] = []
+        for commit in self._history(branch):
+            if limit is not None and len(found) >= limit:
+                break
+            if actor is None or commit.actor == actor:
+                found.append(commit)
+        return Commits(found)
+
+    def commit(self, commit_id: str, *, branch: str = MAIN) -> GraphCommit:
+        """One commit by id. Raises ``NotFoundError``."""
+        for commit in self._history(branch):
+            if commit.id == commit_id:
+                return commit
+        raise NotFoundError(
+            f"no commit {commit_id} on branch '{branch}'",
+            kind=ErrorKind.COMMIT_NOT_FOUND,
+            hint="'omnigraph commit list' shows the commits",
+            details={"graph_commit_id": commit_id},
+        )
+
+    def export(
+        self,
+        out: BinaryIO,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Write the graph as JSONL that loads back exactly; nodes first. Returns the lines written.
+
+        ``types`` restricts it to these node or edge types.
+        """
+        return self.snapshot(branch).export(out, types=types, progress=progress)
+
+    def settle(self) -> None:
+        """Wait until the housekeeping of earlier writes is done. Never needed for correctness."""
+        self._repository.settle()
+
+    def close(self) -> None:
+        """Finish housekeeping and release threads. The handle cannot be used afterwards."""
+        self._repository.close()
+
+    def _history(self, branch: str) -> Iterator[GraphCommit]:
+        known = self._repository.branch(branch)
+        return known.store.history(known.refresh())
+
+    def _schema(self, branch: str) -> AcceptedSchema:
+        snapshot = self._repository.branch(branch).head.snapshot
+        return self._repository.schema(snapshot.schema_hash)
+
+
+class SnapshotView:
+    """A graph at one moment: what it holds, and its rows."""
+
+    def __init__(self, repository: Repository, snapshot: Snapshot) -> None:
+        self._repository = repository
+        self._snapshot = snapshot
+        self._schema = repository.schema(snapshot.schema_hash)
+
+    @property
+    def branch(self) -> str:
+        """The branch it was taken from."""
+        return self._snapshot.branch
+
+    @property
+    def version(self) -> int:
+        """The manifest version."""
+        return self._snapshot.version
+
+    @property
+    def commit(self) -> GraphCommit:
+        """The commit that made it."""
+        return self._snapshot.head
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema it is read with."""
+        return self._schema.catalog
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """Every type of the schema with its table and row count."""
+        return tuple(self._dataset(t) for t in self.catalog.types())
+
+    def count(self, type_name: str) -> int:
+        """Entities of one type."""
+        return self._snapshot.row_count(self._type(type_name).table_key)
+
+    def rows(self, type_name: str, columns: Sequence[str] | None = None) -> Rows:
+        """All entities of one type, whole or some columns; blobs as bytes."""
+        graph_type = self._type(type_name)
+        schema = table_schema(graph_type)
+        names = list(columns) if columns is not None else schema.names
+        for name in names:
+            if name not in schema.names:
+                raise UsageError(
+                    f"{graph_type.name} has no column '{name}'",
+                    hint=f"it has {', '.join(schema.names)}",
+                )
+        wanted = pa.schema([schema.field(n) for n in names])
+        batches = [b.cast(wanted) for b in self._batches(graph_type, names)]
+        return Rows(pa.Table.from_batches(batches, schema=wanted))
+
+    def export(
+        self,
+        out: BinaryIO,
+        *,
+        types: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Write the snapshot as JSONL, nodes first; see ``Graph.export``."""
+        chosen = [self._type(name) for name in types] or list(self.catalog.types())
+        lines = 0
+        for graph_type in sorted(chosen, key=lambda t: t.kind == "edge"):
+            for batch in self._batches(graph_type, table_schema(graph_type).names):
+                lines += write_jsonl(graph_type, [batch], out)
+                if progress is not None:
+                    progress(lines)
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``snapshot --json``."""
+        return {
+            "graph_branch": None if self.branch == MAIN else self.branch,
+            "graph_manifest_version": self.version,
+            "graph_commit_id": self.commit.id,
+            "internal_schema_version": FORMAT,
+            "datasets": [d.to_dict() for d in self.datasets],
+        }
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One dict a type."""
+        return [d.to_dict() for d in self.datasets]
+
+    def to_arrow(self) -> pa.Table:
+        """One row a type."""
+        return pa.Table.from_pylist(self.to_dicts())
+
+    def to_pandas(self) -> Any:
+        """One row a type, as a DataFrame."""
+        return Rows(self.to_arrow()).to_pandas()
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.branch}@{self.version} {self.commit.id}>"
+
+    def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
+        pin = self._snapshot.pins.get(graph_type.table_key)
+        return () if pin is None else self._repository.table(pin).batches(columns)
+
+    def _type(self, name: str) -> GraphType:
+        found = self.catalog.nodes.get(name) or self.catalog.edge(name)
+        if found is None:
+            known = ", ".join(t.name for t in self.catalog.types())
+            raise NotFoundError(
+                f"no type '{name}' in this graph",
+                kind=ErrorKind.TYPE_NOT_FOUND,
+                hint=f"it has {known}",
+                details={"type_name": name},
+            )
+        return found
+
+    def _dataset(self, graph_type: GraphType) -> Dataset:
+        pin = self._snapshot.pins.get(graph_type.table_key)
+        return Dataset(
+            entity_kind=graph_type.kind,
+            type_name=graph_type.name,
+            dataset_path=graph_type.table_path,
+            published_dataset_version=pin.name.version if pin else None,
+            native_dataset_branch=None,
+            entity_count=pin.row_count if pin else 0,
+        )
+
+
+def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
+    """Schema text and a name for it; a string with a line break or a brace is text."""
+    if isinstance(schema, str) and ("{" in schema or "\n" in schema):
+        return schema, "schema.pg"
+    path = Path(schema)
+    try:
+        return path.read_text(encoding="utf-8"), str(path)
+    except FileNotFoundError as e:
+        raise NotFoundError(
+            f"no schema file {path}",
+            kind=ErrorKind.FILE_NOT_FOUND,
+            hint="give the path of a .pg file, or schema text",
+        ) from e
+    except (OSError, UnicodeDecodeError) as e:
+        reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"cannot read the schema file {path}: {reason}") from e
+
+
+def _mode(mode: str) -> WriteMode:
+    try:
+        return WriteMode(mode)
+    except ValueError as e:
+        raise UsageError(
+            f"unknown load mode '{mode}'", hint="use append, merge or overwrite"
+        ) from e
+
+
+def _durability(durability: str) -> Durability:
+    try:
+        return Durability(durability)
+    except ValueError as e:
+        raise UsageError(f"unknown durability '{durability}'", hint="use process or fsync") from e
+
+
+__all__ = ["Graph", "Mapping", "SchemaError", "SnapshotView", "init", "open"]

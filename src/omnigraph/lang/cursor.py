@@ -1,0 +1,116 @@
+"""A place in a list of tokens, for recursive descent.
+
+    tokens -> [cursor] -> a language's parser -> AST
+
+Look ahead, take, or insist. Insisting raises ``ParseFailure``; the parser catches it where it can
+start afresh, so a text with several mistakes yields several diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from omnigraph.lang.source import Span
+from omnigraph.lang.tokens import Token, TokenKind
+
+
+class ParseFailure(Exception):
+    """The text cannot be read on from here. ``code`` None means: some token was not expected."""
+
+    def __init__(
+        self,
+        message: str,
+        span: Span,
+        *,
+        code: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.code = code
+        self.expected = expected
+        self.hint = hint
+
+
+class Cursor:
+    """Walks over tokens and never past the last one, which is of kind ``END``."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    @property
+    def here(self) -> Token:
+        return self._tokens[self._at]
+
+    @property
+    def last_span(self) -> Span:
+        """Place of the token taken last."""
+        return self._tokens[max(0, self._at - 1)].span
+
+    @property
+    def at_end(self) -> bool:
+        return self.here.kind is TokenKind.END
+
+    def peek(self, ahead: int = 1) -> Token:
+        """The token that many places further on."""
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """The current token; moves on."""
+        token = self.here
+        if not self.at_end:
+            self._at += 1
+        return token
+
+    def at_punct(self, text: str) -> bool:
+        return self.here.is_punct(text)
+
+    def at_word(self, text: str) -> bool:
+        return self.here.is_word(text)
+
+    def accept_punct(self, text: str) -> Token | None:
+        """Take this punctuation if it is here."""
+        return self.take() if self.at_punct(text) else None
+
+    def accept_word(self, text: str) -> Token | None:
+        """Take this word if it is here."""
+        return self.take() if self.at_word(text) else None
+
+    def expect_punct(self, text: str, *, hint: str | None = None) -> Token:
+        """Take this punctuation or fail."""
+        return self.accept_punct(text) or self.fail(f"`{text}`", hint=hint)
+
+    def expect_word(self, text: str, *, hint: str | None = None) -> Token:
+        """Take this word or fail."""
+        return self.accept_word(text) or self.fail(f"`{text}`", hint=hint)
+
+    def expect_kind(self, kind: TokenKind, *, hint: str | None = None) -> Token:
+        """Take a token of this kind or fail."""
+        return self.take() if self.here.kind is kind else self.fail(str(kind), hint=hint)
+
+    def accept_enum_word(self) -> Token | None:
+        """Take a value such as ``in-progress`` or ``2xx``: all tokens that touch, as one word."""
+        parts: list[Token] = []
+        while self._continues_enum_word(parts):
+            parts.append(self.take())
+        if not parts:
+            return None
+        text = "".join(p.text for p in parts)
+        return Token(kind=TokenKind.WORD, text=text, span=parts[0].span.to(parts[-1].span))
+
+    def _continues_enum_word(self, parts: Sequence[Token]) -> bool:
+        token = self.here
+        if parts and parts[-1].span.end != token.span.start:
+            return False
+        words = (TokenKind.WORD, TokenKind.DIGIT_WORD, TokenKind.INT)
+        return token.kind in words or token.is_punct("-")
+
+    def fail(self, expected: str, *, hint: str | None = None, code: str | None = None) -> NoReturn:
+        """Raise: the current token is not what has to stand here."""
+        raise ParseFailure(
+            f"unexpected {self.here}", self.here.span, code=code, expected=expected, hint=hint
+        )

@@ -1,0 +1,182 @@
+"""Text to tokens, for both languages.
+
+    source -> [lexer] -> tokens -> cursor -> AST
+
+The lexer takes whole words and knows no keyword. It never raises: what it cannot read is recorded
+as a problem and skipped, so that one run reports all of them. The problems carry a kind and not a
+code, because each language numbers its own codes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from omnigraph.lang.source import Source, Span
+from omnigraph.lang.tokens import Token, TokenKind
+
+# `1..5` is an integer and a range because a float needs a digit on both sides of its point; the
+# look-ahead keeps `1.5x` from being read as a number and a word.
+_TOKEN = re.compile(
+    r"""
+      (?P<space>[ \t\r\n]+ | //[^\n]*)
+    | (?P<comment>/\*)
+    | (?P<string>")
+    | (?P<float>[0-9]+\.[0-9]+(?![A-Za-z0-9_]))
+    | (?P<word>[A-Za-z0-9_]+)
+    | (?P<variable>\$[a-z_][A-Za-z0-9_]*)
+    | (?P<punct>-> | \.\. | >= | <= | != | [{}()\[\],:.@?=<>-])
+    """,
+    re.VERBOSE,
+)
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+_SURROGATES = re.compile("[\ud800-\udfff]+")
+_DIGITS_MAX = 400
+"""More digits than any finite 64-bit float has; Python refuses to read far longer integers."""
+
+
+class LexicalKind(Enum):
+    """What can be wrong with the characters of a text."""
+
+    ILLEGAL_CHARACTER = auto()
+    UNTERMINATED_STRING = auto()
+    UNTERMINATED_COMMENT = auto()
+    UNSUPPORTED_ESCAPE = auto()
+    LONG_NUMBER = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalProblem:
+    """Something that is no token."""
+
+    kind: LexicalKind
+    span: Span
+    message: str
+    expected: str | None = None
+    hint: str | None = None
+
+
+def tokenize(source: Source) -> tuple[list[Token], list[LexicalProblem]]:
+    """All tokens, the last one of kind ``END``, and everything that could not be read."""
+    return _Lexer(source.text).run()
+
+
+class _Lexer:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 1 if text.startswith("\ufeff") else 0
+        self.tokens: list[Token] = []
+        self.problems: list[LexicalProblem] = []
+
+    def run(self) -> tuple[list[Token], list[LexicalProblem]]:
+        while self.at < len(self.text):
+            match = _TOKEN.match(self.text, self.at)
+            group = match.lastgroup if match else None
+            if match is None or group is None:
+                self._illegal()
+            elif group == "comment":
+                self._comment()
+            elif group == "string":
+                self._string()
+            else:
+                if group != "space":
+                    self._simple(group, match.group())
+                self.at = match.end()
+        end = len(self.text)
+        self.tokens.append(Token(kind=TokenKind.END, text="", span=Span(start=end, end=end)))
+        self._surrogates()
+        return self.tokens, self.problems
+
+    def _simple(self, group: str, text: str) -> None:
+        kind = TokenKind[group.upper()]
+        if group == "word" and text[0].isdigit():
+            kind = TokenKind.INT if text.isdigit() else TokenKind.DIGIT_WORD
+        span = Span(start=self.at, end=self.at + len(text))
+        if kind in (TokenKind.INT, TokenKind.FLOAT) and len(text) > _DIGITS_MAX:
+            message = f"number has more than {_DIGITS_MAX} digits"
+            self._problem(LexicalKind.LONG_NUMBER, span, message)
+            # The parser must not be asked to convert it; zero keeps the shape of the text.
+            text = "0"
+        self.tokens.append(Token(kind=kind, text=text, span=span))
+
+    def _illegal(self) -> None:
+        start = self.at
+        while self.at < len(self.text) and not _TOKEN.match(self.text, self.at):
+            self.at += 1
+        text = self.text[start : self.at]
+        self._problem(
+            LexicalKind.ILLEGAL_CHARACTER,
+            Span(start=start, end=self.at),
+            f"illegal character {text[0]!a}",
+            hint=_illegal_hint(text),
+        )
+
+    def _comment(self) -> None:
+        end = self.text.find("*/", self.at + 2)
+        if end < 0:
+            span = Span(start=self.at, end=self.at + 2)
+            message = "comment is not closed"
+            self._problem(LexicalKind.UNTERMINATED_COMMENT, span, message, expected="`*/`")
+            self.at = len(self.text)
+        else:
+            self.at = end + 2
+
+    def _string(self) -> None:
+        match = _STRING.match(self.text, self.at)
+        if match is None:
+            span = Span(start=self.at, end=self.at + 1)
+            message = "string is not closed"
+            self._problem(LexicalKind.UNTERMINATED_STRING, span, message, expected='`"`')
+            self.at = len(self.text)
+            return
+        for escape in _ESCAPE.finditer(match.group(1)):
+            if escape.group(1) not in _ESCAPES:
+                start = match.start(1) + escape.start()
+                self._problem(
+                    LexicalKind.UNSUPPORTED_ESCAPE,
+                    Span(start=start, end=start + 2),
+                    f"unsupported escape sequence `\\{escape.group(1)}`",
+                    expected='`\\"`, `\\\\`, `\\n`, `\\r` or `\\t`',
+                    hint="write a backslash as `\\\\`",
+                )
+        value = _ESCAPE.sub(lambda m: _ESCAPES.get(m.group(1), m.group(1)), match.group(1))
+        span = Span(start=match.start(), end=match.end())
+        self.tokens.append(Token(kind=TokenKind.STRING, text=value, span=span))
+        self.at = match.end()
+
+    def _surrogates(self) -> None:
+        # Outside strings and comments they are illegal like any other non-ASCII character.
+        reported = {p.span.start for p in self.problems}
+        for match in _SURROGATES.finditer(self.text):
+            if match.start() not in reported:
+                span = Span(start=match.start(), end=match.end())
+                message = f"illegal character {match.group()[0]!a}: not a Unicode character"
+                self._problem(LexicalKind.ILLEGAL_CHARACTER, span, message)
+
+    def _problem(
+        self,
+        kind: LexicalKind,
+        span: Span,
+        message: str,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.problems.append(
+            LexicalProblem(kind=kind, span=span, message=message, expected=expected, hint=hint)
+        )
+
+
+def _illegal_hint(text: str) -> str | None:
+    if text[0] == ";":
+        return "nothing separates statements here; leave the semicolon out"
+    if text[0] == "$":
+        return "a variable is `$` and a name that starts with a lower-case letter or `_`"
+    if text[0] in "'`“”‘’":
+        return 'strings stand in straight double quotes: "…"'
+    if text[0] == "#":
+        return "comments are written `// …` or `/* … */`"
+    return None if text[0].isascii() else "non-ASCII characters may stand in strings and comments"

@@ -1,0 +1,81 @@
+"""A text in one of our languages, and places in it.
+
+    [source] -> tokens -> cursor -> AST
+
+Everything after the lexer speaks in character offsets; only a diagnostic needs line and column, so
+they are computed here, once, when something is wrong.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from omnigraph.errors import Diagnostic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A half-open range of character offsets."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The range from the start of this one to the end of the other."""
+        return Span(start=self.start, end=max(self.end, other.end))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A named text."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        starts = [0]
+        at = self.text.find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = self.text.find("\n", at + 1)
+        return starts
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """1-based line and column of a character."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a 1-based line, without its line break."""
+        start = self._line_starts[number - 1]
+        last = number == len(self._line_starts)
+        end = len(self.text) if last else self._line_starts[number] - 1
+        return self.text[start:end].removesuffix("\r")
+
+    def diagnostic(
+        self,
+        *,
+        code: str,
+        message: str,
+        span: Span,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> Diagnostic:
+        """A finding at this place. The underlined part never leaves the first line of the span."""
+        number, column = self.position(span.start)
+        # Half of a surrogate pair may be the very thing we complain about; it cannot be printed.
+        text = self.line(number).encode("utf-8", "replace").decode("utf-8")
+        length = max(1, min(span.end - span.start, len(text) - column + 1))
+        return Diagnostic(
+            code=code,
+            message=message,
+            line=number,
+            column=column,
+            length=length,
+            expected=expected,
+            hint=hint,
+            source_line=text,
+        )

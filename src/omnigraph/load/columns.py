@@ -1,0 +1,245 @@
+"""Whole Arrow columns into the column of a property, exactly.
+
+    fast path (columns that pyarrow.json parsed) | tables given by the user -> [columns] -> rows
+
+The vectorised counterpart of `values`: it may refuse more (the caller then asks `values`, or tells
+the user), but what it returns is what `values` would have returned. Columns that have the right
+type already are checked and passed on without a copy.
+"""
+
+# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from omnigraph.load.temporal import DAY_MAX, DAY_MIN, MS_MAX, MS_MIN
+from omnigraph.load.values import ValueRefused, decode_blob
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import PropertyType, Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    scalar: Scalar
+    arrow: pa.DataType
+
+
+class ColumnRefused(Exception):
+    """Some value of the column is not a value of the property.
+
+    ``whole`` means that no row is to blame: the column's type cannot be read as this property.
+    """
+
+    def __init__(self, message: str, *, whole: bool = False) -> None:
+        super().__init__(message)
+        self.whole = whole
+
+
+def to_column(array: pa.Array, property_type: PropertyType) -> pa.Array:
+    """The array in ``arrow_type(property_type)``. Raises ColumnRefused or an Arrow error."""
+    target = arrow_type(property_type)
+    array = _plain(array)
+    if pt.is_null(array.type):
+        return pa.nulls(len(array), target)
+    scalar = property_type.scalar
+    if property_type.vector_size is not None:
+        return _vector(array, target, property_type.vector_size)
+    if property_type.is_list:
+        return _list(array, target, scalar)
+    return _convert(array, _Target(scalar=scalar, arrow=target))
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The array without its clothes: extension and dictionary types."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    return array
+
+
+def _convert(array: pa.Array, target: _Target) -> pa.Array:
+    array = _plain(array)
+    if pt.is_null(array.type):
+        return pa.nulls(len(array), target.arrow)
+    return _SCALARS[target.scalar](array, target)
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    return pt.is_string(data_type) or pt.is_large_string(data_type) or pt.is_string_view(data_type)
+
+
+def _no_way(array: pa.Array, target: _Target) -> ColumnRefused:
+    return ColumnRefused(
+        f"values of Arrow type {array.type} cannot be read as {target.scalar}", whole=True
+    )
+
+
+def _string(array: pa.Array, target: _Target) -> pa.Array:
+    if pt.is_string(array.type):
+        return array
+    if not _is_text(array.type):
+        raise _no_way(array, target)
+    return array.cast(target.arrow)
+
+
+def _blob(array: pa.Array, target: _Target) -> pa.Array:
+    kind = array.type
+    if pt.is_large_binary(kind):
+        return array
+    if pt.is_binary(kind) or pt.is_fixed_size_binary(kind) or pt.is_binary_view(kind):
+        return array.cast(target.arrow)
+    if not _is_text(kind):
+        raise _no_way(array, target)
+    try:
+        cells = [None if v is None else decode_blob(v) for v in array.to_pylist()]
+    except ValueRefused as error:
+        raise ColumnRefused(str(error)) from None
+    return pa.array(cells, target.arrow)
+
+
+def _bool(array: pa.Array, target: _Target) -> pa.Array:
+    if not pt.is_boolean(array.type):
+        raise _no_way(array, target)
+    return array
+
+
+def _integer(array: pa.Array, target: _Target) -> pa.Array:
+    if array.type == target.arrow:
+        return array
+    # Whole floats are taken because pandas turns an integer column with gaps into floats.
+    if not (pt.is_integer(array.type) or pt.is_floating(array.type)):
+        raise _no_way(array, target)
+    return array.cast(target.arrow, safe=True)
+
+
+def _float(array: pa.Array, target: _Target) -> pa.Array:
+    if not (pt.is_floating(array.type) or pt.is_integer(array.type)):
+        raise _no_way(array, target)
+    number = array if array.type == target.arrow else array.cast(target.arrow, safe=True)
+    if not pc.all(pc.is_finite(number), min_count=0).as_py():
+        raise ColumnRefused("a number is not finite or out of range")
+    return number
+
+
+def _date(array: pa.Array, target: _Target) -> pa.Array:
+    kind = array.type
+    if pt.is_timestamp(kind):
+        # Whole naive days only: pandas has no other type for a day. With a zone it is an instant.
+        day = array.cast(target.arrow, safe=False) if kind.tz is None else None
+        if day is None or not pc.all(pc.equal(day.cast(kind), array), min_count=0).as_py():
+            raise ColumnRefused("a timestamp is not a Date")
+    elif pt.is_date(kind) or _is_text(kind):
+        day = array.cast(target.arrow)
+    elif pt.is_integer(kind):
+        day = array.cast(pa.int32(), safe=True).cast(target.arrow)
+    else:
+        raise _no_way(array, target)
+    return _within(day, pa.int32(), DAY_MIN, DAY_MAX)
+
+
+def _datetime(array: pa.Array, target: _Target) -> pa.Array:
+    kind = array.type
+    if _is_text(kind):
+        instant = _parse_instants(array).cast(target.arrow, safe=True)
+    elif pt.is_timestamp(kind) or pt.is_date(kind):
+        instant = array if kind == target.arrow else array.cast(target.arrow, safe=True)
+    elif pt.is_integer(kind):
+        instant = array.cast(pa.int64(), safe=True).cast(target.arrow)
+    else:
+        raise _no_way(array, target)
+    return _within(instant, pa.int64(), MS_MIN, MS_MAX)
+
+
+def _parse_instants(array: pa.Array) -> pa.Array:
+    """Text to instants in microseconds; either all with a zone or all without.
+
+    Microseconds, because text with six decimals is common and the checked cast to milliseconds then
+    tells zeros from a loss.
+    """
+    try:
+        return array.cast(pa.timestamp("us", tz="UTC"))
+    except pa.ArrowInvalid:
+        return array.cast(pa.timestamp("us"))
+
+
+def _within(array: pa.Array, integer: pa.DataType, low: int, high: int) -> pa.Array:
+    bounds = pc.min_max(array.cast(integer)).as_py()
+    if bounds["min"] is not None and (bounds["min"] < low or bounds["max"] > high):
+        raise ColumnRefused("outside of the years 0001 to 9999")
+    return array
+
+
+def _lengths(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if not (
+        pt.is_list(kind)
+        or pt.is_large_list(kind)
+        or pt.is_fixed_size_list(kind)
+        or pt.is_list_view(kind)
+        or pt.is_large_list_view(kind)
+    ):
+        raise ColumnRefused(f"values of Arrow type {kind} are not lists", whole=True)
+    return pc.list_value_length(array)
+
+
+def _elements(array: pa.Array, target: _Target) -> pa.Array:
+    """All elements of all lists that are not null, converted."""
+    elements = array.flatten()
+    if elements.null_count:
+        raise ColumnRefused("an element of a list is null")
+    return _convert(elements, target)
+
+
+def _list(array: pa.Array, target: pa.DataType, scalar: Scalar) -> pa.Array:
+    lengths = _lengths(array)
+    elements = _elements(array, _Target(scalar=scalar, arrow=target.value_type))
+    if array.type == target:
+        return array
+    offsets = np.zeros(len(array) + 1, dtype=np.int64)
+    np.cumsum(pc.fill_null(lengths, 0).to_numpy(), out=offsets[1:])
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise ColumnRefused("too many list elements in one chunk", whole=True)
+    mask = array.is_null() if array.null_count else None
+    return pa.ListArray.from_arrays(
+        pa.array(offsets.astype(np.int32)), elements, type=target, mask=mask
+    )
+
+
+def _vector(array: pa.Array, target: pa.DataType, size: int) -> pa.Array:
+    if not pc.all(pc.equal(_lengths(array), size), min_count=0).as_py():
+        raise ColumnRefused(f"a vector does not have {size} numbers")
+    elements = _elements(array, _Target(scalar=Scalar.F32, arrow=pa.float32()))
+    if array.type == target:
+        return array
+    if not array.null_count:
+        return pa.FixedSizeListArray.from_arrays(elements, type=target)
+    # Null vectors still take their place among the values.
+    full = np.zeros((len(array), size), dtype=np.float32)
+    full[array.is_valid().to_numpy(zero_copy_only=False)] = elements.to_numpy().reshape(-1, size)
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(full.ravel()), type=target, mask=array.is_null()
+    )
+
+
+_SCALARS: dict[Scalar, Callable[[pa.Array, _Target], pa.Array]] = {
+    Scalar.STRING: _string,
+    Scalar.BLOB: _blob,
+    Scalar.BOOL: _bool,
+    Scalar.I32: _integer,
+    Scalar.I64: _integer,
+    Scalar.U32: _integer,
+    Scalar.U64: _integer,
+    Scalar.F32: _float,
+    Scalar.F64: _float,
+    Scalar.DATE: _date,
+    Scalar.DATETIME: _datetime,
+}

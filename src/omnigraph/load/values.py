@@ -1,0 +1,304 @@
+"""One value at a time: the exact meaning of an input value for a property type.
+
+    JSON line | dict record -> shape -> [values] -> rows
+
+This is the definition. The vectorised conversions in `columns` are an optimisation of it and may
+refuse more, never accept more. A value converts exactly or is refused; nothing becomes null on the
+way. Numbers with a fraction arrive as `NumberText`, because the digits are needed to round once,
+and only once, to the width of the column.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, cast
+
+import numpy as np
+
+from omnigraph.load import temporal
+from omnigraph.schema.catalog import PropertyType, Scalar
+
+Converter = Callable[[Any], Any]
+
+BLOB_PREFIX = "base64:"
+INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
+    Scalar.I32: (-(2**31), 2**31 - 1),
+    Scalar.I64: (-(2**63), 2**63 - 1),
+    Scalar.U32: (0, 2**32 - 1),
+    Scalar.U64: (0, 2**64 - 1),
+}
+_SHOWN_MAX = 60
+
+
+class ValueRefused(Exception):
+    """This value is not a value of that type; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberText:
+    """A JSON number as it was written: one with a fraction or exponent, `-0`, or a huge integer."""
+
+    text: str
+
+
+def shown(value: object) -> str:
+    """A value in a message: JSON where possible, cut when long."""
+    if isinstance(value, NumberText):
+        text = value.text
+    elif isinstance(value, (str, bool, int, float, type(None))):
+        text = json.dumps(value, ensure_ascii=False) if not isinstance(value, float) else str(value)
+    elif isinstance(value, dict):
+        text = "an object"
+    elif isinstance(value, list):
+        text = "an array"
+    else:
+        text = f"{type(value).__name__} {value!r}"
+    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"
+
+
+def converter(property_type: PropertyType) -> Converter:
+    """The function that turns one non-null input value into what ``pa.array`` takes."""
+    if property_type.vector_size is not None:
+        return _vector_converter(property_type.vector_size)
+    convert = _SCALARS[property_type.scalar]
+    return _list_converter(property_type, convert) if property_type.is_list else convert
+
+
+def text(value: Any) -> str:
+    """A String. Text that UTF-8 cannot carry (half of a surrogate pair) is refused."""
+    if not isinstance(value, str):
+        raise ValueRefused(f"expected String, got {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueRefused(
+            "the text holds half of a surrogate pair, which is no character"
+        ) from None
+    return str(value)
+
+
+def decode_blob(value: str) -> bytes:
+    """The bytes behind ``base64:…``."""
+    if not value.startswith(BLOB_PREFIX):
+        raise ValueRefused(
+            f"{shown(value)} is an external reference, and external blobs are not enabled for this"
+            f" graph; write the bytes as '{BLOB_PREFIX}…'"
+        )
+    try:
+        return binascii.a2b_base64(value[len(BLOB_PREFIX) :], strict_mode=True)
+    except ValueError as error:
+        raise ValueRefused(f"not valid base64: {error}") from None
+
+
+def _blob(value: Any) -> bytes:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if not isinstance(value, str):
+        raise ValueRefused(f"expected Blob ('{BLOB_PREFIX}…'), got {shown(value)}")
+    return decode_blob(value)
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueRefused(f"expected Bool, got {shown(value)}")
+    return bool(value)
+
+
+def _integer_converter(scalar: Scalar) -> Converter:
+    low, high = INTEGER_RANGES[scalar]
+
+    def convert(value: Any) -> int:
+        number = _whole(value)
+        if number is None:
+            raise ValueRefused(f"expected {scalar}, got {shown(value)}")
+        if not low <= number <= high:
+            raise ValueRefused(f"{shown(value)} is out of range for {scalar} ({low}..{high})")
+        return number
+
+    return convert
+
+
+def _whole(value: Any) -> int | None:
+    """The integer, None when it is not written as one. `1.0` is not an integer, and no bool is."""
+    if isinstance(value, NumberText):
+        if value.text == "-0":
+            return 0
+        digits = value.text.removeprefix("-")
+        # Too long for int(), but its sign is all that the range check needs.
+        huge = 1 << 80
+        return (-huge if value.text[0] == "-" else huge) if digits.isdigit() else None
+    if isinstance(value, np.integer):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _f64(value: Any) -> float:
+    if isinstance(value, NumberText):
+        number = float(value.text)
+    elif isinstance(value, (float, np.floating)):
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueRefused(f"expected a finite number, got {number}")
+    else:
+        whole = _whole(value)
+        if whole is None:
+            raise ValueRefused(f"expected F64, got {shown(value)}")
+        try:
+            number = float(whole)
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number):
+        raise ValueRefused(f"{shown(value)} is out of range for F64")
+    return number
+
+
+def _f32(value: Any) -> float:
+    try:
+        double = _f64(value)
+    except ValueRefused as error:
+        raise ValueRefused(str(error).replace("F64", "F32")) from None
+    digits = value.text if isinstance(value, NumberText) else None
+    if digits is None and isinstance(value, (int, np.integer)):
+        digits = str(int(value))
+    single = _nearest_single(double, digits)
+    if not math.isfinite(single):
+        raise ValueRefused(f"{shown(value)} is out of range for F32")
+    return single
+
+
+def _nearest_single(double: float, digits: str | None) -> float:
+    """The 32-bit float nearest to a decimal that was already rounded to 64 bits once.
+
+    Rounding twice goes wrong only when the first step landed exactly in the middle between two
+    singles; then the digits decide.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.float32(double)
+        if digits is None or not np.isfinite(single) or float(single) == double:
+            return float(single)
+        other = np.nextafter(single, np.float32(math.copysign(math.inf, double - float(single))))
+        if not np.isfinite(other) or (float(single) + float(other)) / 2 != double:
+            return float(single)
+    exact = Decimal(digits)
+    if exact == Decimal(double):
+        return float(single)
+    pair = sorted((float(single), float(other)))
+    return pair[1] if exact > Decimal(double) else pair[0]
+
+
+def _date(value: Any) -> int:
+    if isinstance(value, np.datetime64):
+        return _numpy_date(value)
+    if isinstance(value, datetime):
+        raise ValueRefused(f"expected Date, got the timestamp {value}")
+    if isinstance(value, date):
+        return temporal.day_number(value)
+    if isinstance(value, str):
+        day = temporal.parse_day(value)
+        if day is None:
+            raise ValueRefused(f"{shown(value)} is not a Date (YYYY-MM-DD, years 0001 to 9999)")
+        return day
+    number = _whole(value)
+    if number is None:
+        raise ValueRefused(f"expected Date (YYYY-MM-DD or a day count), got {shown(value)}")
+    if not temporal.DAY_MIN <= number <= temporal.DAY_MAX:
+        raise ValueRefused(f"day count {shown(value)} is outside of the years 0001 to 9999")
+    return number
+
+
+def _datetime(value: Any) -> int:
+    if isinstance(value, np.datetime64):
+        return _numpy_instant(value)
+    if isinstance(value, datetime):
+        # A pandas Timestamp is a datetime with nanoseconds; its NaT is one that equals nothing.
+        ms = None
+        if value == value and not getattr(value, "nanosecond", 0):
+            ms = temporal.instant_ms(value)
+        if ms is None:
+            raise ValueRefused(f"{value} is not a DateTime of whole milliseconds")
+        return ms
+    if isinstance(value, date):
+        return temporal.day_number(value) * temporal.MS_PER_DAY
+    if isinstance(value, str):
+        ms = temporal.parse_instant(value)
+        if ms is None:
+            raise ValueRefused(
+                f"{shown(value)} is not a DateTime"
+                " (YYYY-MM-DDTHH:MM:SS.mmmZ, whole milliseconds, years 0001 to 9999)"
+            )
+        return ms
+    number = _whole(value)
+    if number is None:
+        raise ValueRefused(f"expected DateTime (ISO 8601 or milliseconds), got {shown(value)}")
+    if not temporal.MS_MIN <= number <= temporal.MS_MAX:
+        raise ValueRefused(f"{shown(value)} milliseconds is outside of the years 0001 to 9999")
+    return number
+
+
+def _numpy_date(value: np.datetime64) -> int:
+    day = value.astype("datetime64[D]")
+    if np.isnat(value) or day.astype(value.dtype) != value:
+        raise ValueRefused(f"expected Date, got the timestamp {value}")
+    return _date(int(day.astype(np.int64)))
+
+
+def _numpy_instant(value: np.datetime64) -> int:
+    ms = value.astype("datetime64[ms]")
+    if np.isnat(value) or ms.astype(value.dtype) != value:
+        raise ValueRefused(f"{value} is not a DateTime of whole milliseconds")
+    return _datetime(int(ms.astype(np.int64)))
+
+
+def _elements(value: Any, expected: str) -> Sequence[Any]:
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return cast("Sequence[Any]", value)
+    if not isinstance(value, (list, tuple)):
+        raise ValueRefused(f"expected {expected}, got {shown(value)}")
+    return cast("Sequence[Any]", value)
+
+
+def _list_converter(property_type: PropertyType, convert: Converter) -> Converter:
+    expected = f"a list [{property_type.scalar}]"
+
+    def convert_list(value: Any) -> list[Any]:
+        converted: list[Any] = []
+        for index, element in enumerate(_elements(value, expected)):
+            if element is None:
+                raise ValueRefused(f"element {index} of the list is null")
+            try:
+                converted.append(convert(element))
+            except ValueRefused as error:
+                raise ValueRefused(f"element {index} of the list: {error}") from None
+        return converted
+
+    return convert_list
+
+
+def _vector_converter(size: int) -> Converter:
+    as_list = _list_converter(PropertyType(scalar=Scalar.F32), _f32)
+
+    def convert(value: Any) -> list[float]:
+        elements = _elements(value, f"Vector({size}) (an array of {size} numbers)")
+        if len(elements) != size:
+            raise ValueRefused(f"expected Vector({size}), got {len(elements)} numbers")
+        return as_list(elements)
+
+    return convert
+
+
+_SCALARS: dict[Scalar, Converter] = {
+    Scalar.STRING: text,
+    Scalar.BLOB: _blob,
+    Scalar.BOOL: _bool,
+    Scalar.F32: _f32,
+    Scalar.F64: _f64,
+    Scalar.DATE: _date,
+    Scalar.DATETIME: _datetime,
+    **{scalar: _integer_converter(scalar) for scalar in INTEGER_RANGES},
+}

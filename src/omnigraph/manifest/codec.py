@@ -1,0 +1,206 @@
+"""Snapshots as rows of ``__manifest`` and back. docs/format.md describes the bytes.
+
+One row is one object, named by ``object_id``; a snapshot is the set of its rows. Only this module
+knows the columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import CorruptionError, ErrorKind, FormatError
+from omnigraph.manifest.snapshot import (
+    FORMAT,
+    MAIN,
+    GraphCommit,
+    Snapshot,
+    TableChange,
+    TablePin,
+)
+from omnigraph.storage.tables import TableVersion
+
+COMMITS_MAX = 50
+"""Commits a snapshot carries; older ones are read from the manifest versions they made."""
+
+_COLUMNS = pa.schema(
+    [
+        pa.field("object_id", pa.string(), nullable=False),
+        pa.field("object_type", pa.string(), nullable=False),
+        pa.field("location", pa.string()),
+        pa.field("metadata", pa.string()),
+        pa.field("base_objects", pa.list_(pa.string())),
+        pa.field("table_key", pa.string()),
+        pa.field("table_version", pa.int64()),
+        pa.field("table_branch", pa.string()),
+        pa.field("row_count", pa.int64()),
+        pa.field("stable_table_id", pa.int64()),
+        pa.field("table_incarnation_id", pa.int64()),
+        pa.field("manifest_path", pa.string()),
+        pa.field("manifest_size", pa.int64()),
+        pa.field("schema_hash", pa.string()),
+    ]
+)
+_STAMP = "omnigraph.format"
+_GRAPH_ID = "omnigraph.graph_id"
+_BRANCH = "omnigraph.branch"
+
+Row = dict[str, Any]
+
+
+def _schema_of(snapshot: Snapshot) -> pa.Schema:
+    """The dataset's schema, stamped with format, graph and branch."""
+    return _COLUMNS.with_metadata(
+        {_STAMP: str(FORMAT), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
+    )
+
+
+def check_format(metadata: Mapping[str, str], where: str) -> None:
+    """Refuse what another version of omnigraph wrote."""
+    stamp = metadata.get(_STAMP)
+    if stamp is None:
+        raise CorruptionError(f"{where} has no omnigraph format stamp", hint="is this a graph?")
+    if not stamp.isdigit():
+        raise CorruptionError(f"{where} has a damaged format stamp: {stamp!r}")
+    if int(stamp) > FORMAT:
+        raise FormatError(
+            f"{where} has format {stamp}, this omnigraph reads format {FORMAT}",
+            kind=ErrorKind.FORMAT_NEWER,
+            hint="upgrade omnigraph first",
+            details={"format": int(stamp), "format_supported": FORMAT},
+        )
+    if int(stamp) < FORMAT:
+        raise FormatError(
+            f"{where} has the older format {stamp}, this omnigraph reads format {FORMAT}",
+            kind=ErrorKind.FORMAT_OLDER,
+            hint="export it with the release that wrote it, then init and load",
+            details={"format": int(stamp), "format_supported": FORMAT},
+        )
+
+
+def to_table(snapshot: Snapshot) -> pa.Table:
+    """A snapshot as rows."""
+    rows: list[Row] = [
+        {
+            "object_id": "schema",
+            "object_type": "schema",
+            "location": f"_schema/{snapshot.schema_hash}.json",
+            "schema_hash": snapshot.schema_hash,
+        },
+        {
+            "object_id": f"graph_head:{snapshot.branch}",
+            "object_type": "graph_head",
+            "base_objects": [f"graph_commit:{snapshot.head.id}"],
+            "table_version": snapshot.version,
+        },
+        *(_pin_row(pin, snapshot.branch) for pin in snapshot.pins.values()),
+        *(_commit_row(c) for c in snapshot.commits[:COMMITS_MAX]),
+    ]
+    return pa.Table.from_pylist(rows, schema=_schema_of(snapshot))
+
+
+def from_table(table: pa.Table, *, version: int, metadata: Mapping[str, str]) -> Snapshot:
+    """The snapshot that rows describe."""
+    try:
+        branch = metadata[_BRANCH]
+        by_type: dict[str, list[Row]] = {}
+        for row in table.to_pylist():
+            by_type.setdefault(row["object_type"], []).append(row)
+        commits = sorted(
+            (_commit(row) for row in by_type["graph_commit"]),
+            key=lambda c: c.manifest_version,
+            reverse=True,
+        )
+        (head,) = by_type["graph_head"]
+        if head["base_objects"] != [f"graph_commit:{commits[0].id}"]:
+            raise ValueError(f"the head is {head['base_objects']}, not {commits[0].id}")
+        pins = [_pin(row) for row in by_type.get("table_version", ())]
+        return Snapshot(
+            graph_id=metadata[_GRAPH_ID],
+            branch=branch,
+            version=version,
+            schema_hash=by_type["schema"][0]["schema_hash"],
+            pins={p.table_key: p for p in pins},
+            commits=tuple(commits),
+        )
+    except (KeyError, ValueError, TypeError, IndexError) as e:
+        raise CorruptionError(
+            f"manifest version {version} cannot be understood: {type(e).__name__} {e}",
+            hint="restore __manifest from a copy of the graph",
+        ) from e
+
+
+def _pin_row(pin: TablePin, branch: str) -> Row:
+    return {
+        "object_id": f"table_version:{pin.type_id:x}-{pin.incarnation:x}",
+        "object_type": "table_version",
+        "location": pin.name.path,
+        "table_key": pin.table_key,
+        "table_version": pin.name.version,
+        "table_branch": None if branch == MAIN else branch,
+        "row_count": pin.row_count,
+        "stable_table_id": pin.type_id,
+        "table_incarnation_id": pin.incarnation,
+        "manifest_path": pin.name.manifest.removeprefix(pin.name.path + "/"),
+        "manifest_size": pin.name.manifest_size,
+    }
+
+
+def _pin(row: Row) -> TablePin:
+    path = row["location"]
+    return TablePin(
+        table_key=row["table_key"],
+        type_id=row["stable_table_id"],
+        incarnation=row["table_incarnation_id"],
+        name=TableVersion(
+            path=path,
+            version=row["table_version"],
+            manifest=f"{path}/{row['manifest_path']}",
+            manifest_size=row["manifest_size"],
+        ),
+        row_count=row["row_count"],
+    )
+
+
+def _commit_row(commit: GraphCommit) -> Row:
+    facts: dict[str, Any] = {"kind": commit.kind, "at": commit.created_at_us}
+    if commit.actor is not None:
+        facts["actor"] = commit.actor
+    if commit.message is not None:
+        facts["message"] = commit.message
+    if commit.changes:
+        facts["changes"] = {
+            key: [c.inserted, c.updated, c.deleted] for key, c in commit.changes.items()
+        }
+    parents = [f"graph_commit:{p}" for p in (commit.parent_id, commit.merged_parent_id) if p]
+    return {
+        "object_id": f"graph_commit:{commit.id}",
+        "object_type": "graph_commit",
+        "metadata": json.dumps(facts, separators=(",", ":"), ensure_ascii=False),
+        "table_version": commit.manifest_version,
+        "base_objects": parents,
+        "table_branch": None if commit.branch == MAIN else commit.branch,
+    }
+
+
+def _commit(row: Row) -> GraphCommit:
+    facts = json.loads(row["metadata"])
+    parents = [p.removeprefix("graph_commit:") for p in row["base_objects"] or ()]
+    return GraphCommit(
+        id=row["object_id"].removeprefix("graph_commit:"),
+        parent_id=parents[0] if parents else None,
+        merged_parent_id=parents[1] if len(parents) > 1 else None,
+        branch=row["table_branch"] or MAIN,
+        manifest_version=row["table_version"],
+        kind=facts["kind"],
+        actor=facts.get("actor"),
+        message=facts.get("message"),
+        created_at_us=facts["at"],
+        changes={
+            key: TableChange(inserted=c[0], updated=c[1], deleted=c[2])
+            for key, c in facts.get("changes", {}).items()
+        },
+    )

@@ -1,0 +1,200 @@
+"""An open graph: its objects, tables, schemas and branch heads, shared by readers and writers.
+
+It resolves names to values (a branch to its head, a hash to a schema, a pin to a table) and keeps
+what it resolved. It decides nothing and publishes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from threading import Lock, RLock
+from typing import Any
+
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import CorruptionError, OmnigraphError
+from omnigraph.ids import IdSource, SystemIds
+from omnigraph.manifest.refs import manifest_path
+from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.manifest.store import Head, ManifestStore
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.ir import from_ir, schema_hash
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.sync import sync_files
+from omnigraph.storage.tables import Table, TableStore
+
+TABLES_OPEN_MAX = 512
+THREADS = 8
+
+
+class Durability(StrEnum):
+    """What an acknowledged write survives (docs/guide/durability.md)."""
+
+    PROCESS = "process"
+    """A crash of the process. The operating system writes the files out in its own time."""
+    FSYNC = "fsync"
+    """A crash of the machine: everything is synced before the write is acknowledged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedSchema:
+    """A schema as a graph accepted it."""
+
+    hash: str
+    source: str
+    """The `.pg` text."""
+    catalog: Catalog
+
+
+def schema_object(digest: str, suffix: str = "json") -> str:
+    """The name of a schema's object."""
+    return f"_schema/{digest}.{suffix}"
+
+
+class Branch:
+    """A branch as this process last saw it."""
+
+    def __init__(self, name: str, store: ManifestStore, head: Head) -> None:
+        self.name = name
+        self.store = store
+        self._head = head
+        self._lock = Lock()
+
+    @property
+    def head(self) -> Head:
+        """The newest head this process knows of."""
+        with self._lock:
+            return self._head
+
+    def advance(self, head: Head) -> None:
+        """Learn of a newer head; an older one is ignored."""
+        with self._lock:
+            if head.snapshot.version > self._head.snapshot.version:
+                self._head = head
+
+    def refresh(self) -> Head:
+        """Look whether somebody published; one HEAD request when nobody did."""
+        newer = self.store.newer(self.head)
+        if newer is not None:
+            self.advance(newer)
+        return self.head
+
+
+class Repository:
+    """Everything opened from one root."""
+
+    def __init__(
+        self,
+        location: Location,
+        *,
+        durability: Durability = Durability.PROCESS,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        create: bool = False,
+    ) -> None:
+        self.location = location
+        self.durability = durability
+        self.clock = clock or SystemClock()
+        self.ids = ids or SystemIds(self.clock)
+        self.objects = Objects(location, create=create)
+        self.tables = TableStore(location, self.objects)
+        self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="omnigraph")
+        self.write_lock = RLock()
+        self._settling: list[Future[Any]] = []
+        self._branches: dict[str, Branch] = {}
+        self._schemas: dict[str, AcceptedSchema] = {}
+        self._open: OrderedDict[str, Table] = OrderedDict()
+        self._lock = RLock()
+
+    def branch(self, name: str) -> Branch:
+        """A branch by name; opened once, then kept."""
+        with self._lock:
+            if name not in self._branches:
+                store = ManifestStore(self.objects, manifest_path(self.objects, name))
+                self._branches[name] = Branch(name, store, store.head())
+            return self._branches[name]
+
+    def adopt(self, branch: Branch) -> None:
+        """Keep a branch that was just created."""
+        with self._lock:
+            self._branches[branch.name] = branch
+
+    def schema(self, digest: str) -> AcceptedSchema:
+        """A schema by its hash; read once, verified against its name."""
+        with self._lock:
+            if digest not in self._schemas:
+                content = self.objects.get(schema_object(digest), referenced=True) or b""
+                if schema_hash(content) != digest:
+                    raise CorruptionError(
+                        f"the schema object {schema_object(digest)} does not match its name",
+                        hint="restore it from a copy of the graph",
+                    )
+                catalog, source = from_ir(content)
+                self.keep_schema(AcceptedSchema(hash=digest, source=source, catalog=catalog))
+            return self._schemas[digest]
+
+    def keep_schema(self, schema: AcceptedSchema) -> None:
+        """Remember a schema so that it is not read again."""
+        with self._lock:
+            self._schemas[schema.hash] = schema
+
+    def table(self, pin: TablePin) -> Table:
+        """The table at exactly this version; one request unless it is open already."""
+        with self._lock:
+            table = self._open.get(pin.name.path)
+            if table is not None and table.name == pin.name:
+                self._open.move_to_end(pin.name.path)
+                return table
+        table = self.tables.open(pin.name)
+        self.keep_table(table)
+        return table
+
+    def keep_table(self, table: Table) -> None:
+        """Keep an open table for the next reader of the same version."""
+        with self._lock:
+            self._open[table.name.path] = table
+            self._open.move_to_end(table.name.path)
+            while len(self._open) > TABLES_OPEN_MAX:
+                self._open.popitem(last=False)
+
+    def forget_table(self, path: str) -> None:
+        """Drop an open table whose Lance session saw a version that was never published."""
+        with self._lock:
+            self._open.pop(path, None)
+
+    def tables_of(self, snapshot: Snapshot) -> dict[str, Table]:
+        """All tables of a snapshot that have a dataset."""
+        return {key: self.table(pin) for key, pin in snapshot.pins.items()}
+
+    def sync(self, names: list[str]) -> None:
+        """Force files to disk when this graph promises that; else nothing."""
+        root = self.location.local_path
+        if self.durability is Durability.FSYNC and root is not None:
+            sync_files(root, names)
+
+    def discard(self, names: Sequence[str]) -> None:
+        """Delete objects that nothing refers to; a failure only leaves them lying."""
+        with suppress(OmnigraphError):
+            self.objects.delete(names)
+
+    def later(self, task: Future[Any]) -> None:
+        """Remember work that runs off the acknowledgement path."""
+        with self._lock:
+            self._settling = [t for t in self._settling if not t.done()] + [task]
+
+    def settle(self) -> None:
+        """Wait for work that runs off the acknowledgement path; its failures are harmless."""
+        with self._lock:
+            tasks, self._settling = self._settling, []
+        for task in tasks:
+            task.exception()
+
+    def close(self) -> None:
+        """Finish housekeeping and stop the threads."""
+        self.settle()
+        self.pool.shutdown(wait=True)

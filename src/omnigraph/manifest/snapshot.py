@@ -1,0 +1,103 @@
+"""The snapshot: everything a graph is at one moment on one branch, as one immutable value.
+
+It names the exact version of every table, the schema and the newest commits. Whoever holds one
+reads the same graph for ever, whatever others publish. It does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.storage.tables import TableVersion
+
+MAIN = "main"
+FORMAT = 1
+"""The storage format this version reads and writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePin:
+    """A table at the exact version that a snapshot shows."""
+
+    table_key: str
+    """``node:Name`` or ``edge:Name`` under the snapshot's schema."""
+    type_id: int
+    incarnation: int
+    name: TableVersion
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableChange:
+    """What one commit did to one table."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.inserted + self.updated + self.deleted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCommit:
+    """One record of the lineage."""
+
+    id: str
+    parent_id: str | None
+    merged_parent_id: str | None
+    branch: str
+    manifest_version: int
+    kind: str
+    """init, load, mutate, merge, schema_apply, optimize, repair …"""
+    actor: str | None
+    message: str | None
+    created_at_us: int
+    changes: Mapping[str, TableChange]
+    """By table key."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``commit list --json`` shows it."""
+        return {
+            "graph_commit_id": self.id,
+            "parent_commit_id": self.parent_id,
+            "merged_parent_commit_id": self.merged_parent_id,
+            "graph_branch": None if self.branch == MAIN else self.branch,
+            "graph_manifest_version": self.manifest_version,
+            "actor_id": self.actor,
+            "created_at": self.created_at_us,
+            "kind": self.kind,
+            "message": self.message,
+            "changes": {
+                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
+                for key, c in self.changes.items()
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A graph at one moment on one branch."""
+
+    graph_id: str
+    branch: str
+    version: int
+    """Of the branch's manifest."""
+    schema_hash: str
+    pins: Mapping[str, TablePin]
+    """By table key; a declared type without a pin has no rows and no dataset yet."""
+    commits: tuple[GraphCommit, ...]
+    """The newest part of the first-parent lineage, newest first, never empty."""
+
+    @property
+    def head(self) -> GraphCommit:
+        """The commit that made this snapshot."""
+        return self.commits[0]
+
+    def row_count(self, table_key: str) -> int:
+        """Rows of a type."""
+        pin = self.pins.get(table_key)
+        return pin.row_count if pin is not None else 0

@@ -1,0 +1,146 @@
+"""One branch's manifest: read the head, and replace it strictly.
+
+    txn -> stage -> [manifest store: rows -> strict commit] -> visible
+
+A commit here is the single moment at which a write becomes visible (INV-1). Everything before it is
+invisible, everything after it is housekeeping.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from omnigraph.errors import CorruptionError, NotFoundError
+from omnigraph.manifest import codec
+from omnigraph.manifest.snapshot import GraphCommit, Snapshot
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.strict import StagedRows, StrictDataset, StrictVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A snapshot together with what is needed to replace it."""
+
+    snapshot: Snapshot
+    stored: StrictVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedHead:
+    """The next head, its files written, not yet committed."""
+
+    snapshot: Snapshot
+    files: StagedRows
+
+
+class ManifestStore:
+    """The manifest dataset of one branch."""
+
+    def __init__(self, objects: Objects, path: str) -> None:
+        self._objects = objects
+        self._path = path
+        self._dataset = StrictDataset(objects.location, objects, path)
+
+    def create(self, snapshot: Snapshot) -> Head | None:
+        """Make the first version; None when the graph exists already."""
+        stored = self._dataset.create(codec.to_table(snapshot))
+        return Head(snapshot=snapshot, stored=stored) if stored is not None else None
+
+    def hinted(self) -> bool:
+        """Whether a hint shows that there is a graph; False proves nothing."""
+        return self._hint() is not None
+
+    def files_of_head(self, head: Head) -> list[str]:
+        """The data files of a version, from the root."""
+        return self._dataset.files_of_version(head.stored)
+
+    def head(self) -> Head:
+        """The newest version: by the hint and one probe, else by listing."""
+        hint = self._hint()
+        if hint is not None and not self._dataset.exists(hint + 1):
+            try:
+                return self._head(self._dataset.at(hint))
+            except CorruptionError:
+                # A hint may lie (a partial copy of the graph); the listing is the authority, and
+                # if the newest version is really damaged it says so again below.
+                pass
+        stored = self._dataset.latest()
+        if stored is None:
+            where = self._objects.location.uri
+            raise NotFoundError(
+                f"no graph at {where}",
+                hint=f"create one: omnigraph init --schema FILE {where}",
+            )
+        return self._head(stored)
+
+    def at(self, version: int) -> Head:
+        """A version by number."""
+        return self._head(self._dataset.at(version))
+
+    def newer(self, head: Head) -> Head | None:
+        """The newest version if there is one after ``head``; one HEAD when there is none."""
+        version = head.snapshot.version
+        if not self._dataset.exists(version + 1):
+            return None
+        # Writers that race are a few versions ahead: probing beats listing a long history.
+        version += 1
+        while self._dataset.exists(version + 1):
+            version += 1
+        return self.at(version)
+
+    def prepare_commit(self, head: Head) -> None:
+        """Open what a commit on ``head`` will need; meant to overlap staging."""
+        self._dataset.commit_handle(head.stored)
+
+    def stage(self, head: Head, snapshot: Snapshot) -> StagedHead:
+        """Write the files of the next version; may overlap other staging."""
+        files = self._dataset.stage(head.stored, codec.to_table(snapshot))
+        return StagedHead(snapshot=snapshot, files=files)
+
+    def commit(self, head: Head, staged: StagedHead) -> Head:
+        """The one door. Raises ``LostRaceError`` when ``head`` is no longer the newest."""
+        stored = self._dataset.commit(head.stored, staged.files)
+        return Head(snapshot=staged.snapshot, stored=stored)
+
+    def files_of(self, staged: StagedHead) -> list[str]:
+        """Files a durable commit must sync before it commits."""
+        return self._dataset.files_of(staged.files)
+
+    def manifest_name(self, version: int) -> str:
+        """The object whose creation is the commit of a version."""
+        return self._dataset.manifest_name(version)
+
+    def write_hint(self, version: int) -> None:
+        """Tell cold readers where to start looking. Lagging or missing, it costs a listing."""
+        content = json.dumps({"version": version}, separators=(",", ":"))
+        self._objects.put(self._hint_name, content.encode())
+
+    def history(self, head: Head) -> Iterator[GraphCommit]:
+        """First-parent lineage, newest first; one manifest is opened per fifty commits."""
+        current = head
+        while True:
+            yield from current.snapshot.commits
+            oldest = current.snapshot.commits[-1]
+            if oldest.parent_id is None or oldest.manifest_version <= 1:
+                return
+            current = self.at(oldest.manifest_version - 1)
+
+    def _head(self, stored: StrictVersion) -> Head:
+        codec.check_format(stored.metadata, f"{self._objects.location.uri}/{self._path}")
+        snapshot = codec.from_table(
+            stored.rows, version=stored.version, metadata=stored.metadata
+        )
+        return Head(snapshot=snapshot, stored=stored)
+
+    @property
+    def _hint_name(self) -> str:
+        return f"{self._path}/_head.json"
+
+    def _hint(self) -> int | None:
+        content = self._objects.get(self._hint_name)
+        try:
+            return int(json.loads(content)["version"]) if content else None
+        except (ValueError, KeyError, TypeError):
+            return None  # A damaged hint is no hint: the listing is the authority.

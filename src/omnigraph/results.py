@@ -1,0 +1,170 @@
+"""What the Python API returns: values that turn into Arrow, pandas or plain dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from omnigraph.errors import UsageError
+from omnigraph.manifest.snapshot import GraphCommit, TableChange
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Rows:
+    """Rows in Arrow, with the conversions people ask for."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def to_arrow(self) -> pa.Table:
+        """As an Arrow table, without a copy."""
+        return self._table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """As a pandas DataFrame (needs pandas: ``pip install omnigraph[pandas]``)."""
+        try:
+            return self._table.to_pandas()
+        except ImportError as e:
+            raise UsageError(
+                "pandas is not installed", hint="pip install 'omnigraph[pandas]'"
+            ) from e
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """As plain dicts."""
+        return self._table.to_pylist()
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self._table.to_batches():
+            yield from batch.to_pylist()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows: {', '.join(self._table.column_names)}>"
+
+
+class Commits(Sequence[GraphCommit]):
+    """Commits, newest first."""
+
+    def __init__(self, commits: Sequence[GraphCommit]) -> None:
+        self._commits = tuple(commits)
+
+    @overload
+    def __getitem__(self, index: int) -> GraphCommit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Commits: ...
+    def __getitem__(self, index: int | slice) -> GraphCommit | Commits:
+        if isinstance(index, slice):
+            return Commits(self._commits[index])
+        return self._commits[index]
+
+    def __len__(self) -> int:
+        return len(self._commits)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} commits>"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """As plain dicts, the shape of ``commit list --json``."""
+        return [c.to_dict() for c in self._commits]
+
+    def to_arrow(self) -> pa.Table:
+        """One row a commit; ``created_at`` is a timestamp, ``changes`` counts entities."""
+        schema = pa.schema(
+            [
+                ("graph_commit_id", pa.string()),
+                ("parent_commit_id", pa.string()),
+                ("merged_parent_commit_id", pa.string()),
+                ("graph_branch", pa.string()),
+                ("graph_manifest_version", pa.int64()),
+                ("actor_id", pa.string()),
+                ("created_at", pa.timestamp("us", tz="UTC")),
+                ("kind", pa.string()),
+                ("message", pa.string()),
+                ("changes", pa.int64()),
+            ]
+        )
+        rows = [
+            {**c.to_dict(), "changes": sum(t.total for t in c.changes.values())}
+            for c in self._commits
+        ]
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """As a pandas DataFrame."""
+        return Rows(self.to_arrow()).to_pandas()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeCount:
+    """How many entities of a type a load brought."""
+
+    name: str
+    entities_loaded: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """What a load did."""
+
+    uri: str
+    branch: str
+    mode: str
+    nodes: tuple[TypeCount, ...]
+    edges: tuple[TypeCount, ...]
+    commit: GraphCommit | None
+    """None when the load changed nothing."""
+    changes: Mapping[str, TableChange]
+    """Exact counts by table key, e.g. ``node:Person``."""
+
+    @property
+    def total_entities(self) -> int:
+        """Entities in the input."""
+        return sum(t.entities_loaded for t in (*self.nodes, *self.edges))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``load --json``."""
+        return {
+            "uri": self.uri,
+            "branch": self.branch,
+            "mode": self.mode,
+            "base_branch": None,
+            "branch_created": False,
+            "nodes": [_count(t) for t in self.nodes],
+            "edges": [_count(t) for t in self.edges],
+            "total_entities": self.total_entities,
+            "commit": self.commit.to_dict() if self.commit else None,
+        }
+
+
+def _count(count: TypeCount) -> dict[str, Any]:
+    return {"name": count.name, "entities_loaded": count.entities_loaded}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One type in a snapshot."""
+
+    entity_kind: str
+    type_name: str
+    dataset_path: str
+    published_dataset_version: int | None
+    """None while the type has never had a row."""
+    native_dataset_branch: str | None
+    entity_count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def instant(micros: int) -> datetime:
+    """A point in lineage time as a datetime in UTC."""
+    return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)

@@ -1,0 +1,87 @@
+"""The staging namespace: how Lance commits a table version without anybody seeing it.
+
+Lance lets a catalog own table versions. A commit on such a table writes its files and a manifest
+under a unique staging name, then asks the catalog to create the version; no HEAD moves. Here the
+catalog is one small object per table and write that answers from memory, so a write stages any
+number of versions and one commit to ``__manifest`` makes them visible (docs/adr/0001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lance_namespace import (
+    CreateTableVersionResponse,
+    DescribeTableResponse,
+    DescribeTableVersionResponse,
+    LanceNamespace,
+    ListTableVersionsResponse,
+    TableVersion,
+)
+
+from omnigraph.errors import InternalError
+
+TABLE_ID = ["t"]
+"""A namespace here serves exactly one table, whose name inside it never matters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestFile:
+    """Where the manifest of one table version is, in Lance's own spelling of paths."""
+
+    path: str
+    size: int | None
+
+
+class StagingNamespace(LanceNamespace):
+    """One table's lineage as one reader or writer may see it."""
+
+    def __init__(self, location: str, versions: dict[int, ManifestFile]) -> None:
+        self._location = location
+        self._versions = dict(versions)
+
+    def staged(self, version: int) -> ManifestFile:
+        """Where a version committed through this namespace put its manifest."""
+        return self._versions[version]
+
+    def fork(self) -> StagingNamespace:
+        """The same lineage, free to grow apart."""
+        return StagingNamespace(self._location, self._versions)
+
+    def settle(self, version: int, manifest: ManifestFile) -> None:
+        """Forget all other versions: from now on this one is the lineage."""
+        self._versions = {version: manifest}
+
+    def namespace_id(self) -> str:
+        return "omnigraph"
+
+    def describe_table(self, request: Any) -> DescribeTableResponse:
+        return DescribeTableResponse(location=self._location, managed_versioning=True)
+
+    def describe_table_version(self, request: Any) -> DescribeTableVersionResponse:
+        version = dict(request).get("version") or max(self._versions)
+        return DescribeTableVersionResponse(version=self._entry(version))
+
+    def list_table_versions(self, request: Any) -> ListTableVersionsResponse:
+        wanted = dict(request)
+        versions = sorted(self._versions, reverse=bool(wanted.get("descending")))
+        return ListTableVersionsResponse(
+            versions=[self._entry(v) for v in versions[: wanted.get("limit") or None]]
+        )
+
+    def create_table_version(self, request: Any) -> CreateTableVersionResponse:
+        made = dict(request)
+        version = made["version"]
+        if version in self._versions:
+            raise InternalError(f"version {version} of {self._location} was staged twice")
+        self._versions[version] = ManifestFile(
+            path=made["manifest_path"], size=made.get("manifest_size")
+        )
+        return CreateTableVersionResponse(version=self._entry(version))
+
+    def _entry(self, version: int) -> TableVersion:
+        manifest = self._versions[version]
+        return TableVersion(
+            version=version, manifest_path=manifest.path, manifest_size=manifest.size
+        )

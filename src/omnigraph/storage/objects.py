@@ -1,0 +1,81 @@
+"""Control objects: small files beside the tables (schemas, intents, refs, hints).
+
+One code path for a folder and a bucket. Names are relative to the graph's root. Creation is
+conditional (`create`), which is what makes a name an authority among many processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, NotFoundError
+from obstore.store import ObjectStore
+
+from omnigraph.storage.faults import translated
+from omnigraph.storage.location import Location
+
+
+class Objects:
+    """Reads and writes small objects below one root."""
+
+    def __init__(self, location: Location, *, create: bool = False) -> None:
+        self.location = location
+        with translated(f"opening {location.uri}"):
+            self._store: ObjectStore = location.connect(create=create)
+
+    def get(self, name: str, *, referenced: bool = False) -> bytes | None:
+        """The object's bytes, or None when there is none (an error if it is ``referenced``)."""
+        with translated(f"reading {name}", referenced=referenced):
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except (NotFoundError, FileNotFoundError):
+                if referenced:
+                    raise
+                return None
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write or replace an object."""
+        with translated(f"writing {name}"):
+            obstore.put(self._store, name, content, use_multipart=False)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object unless one is there; say whether it was written."""
+        with translated(f"creating {name}"):
+            try:
+                obstore.put(self._store, name, content, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return False
+            return True
+
+    def exists(self, name: str) -> bool:
+        """Whether the object is there (one HEAD)."""
+        with translated(f"looking for {name}"):
+            try:
+                obstore.head(self._store, name)
+            except (NotFoundError, FileNotFoundError):
+                return False
+            return True
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy inside the store; the bytes do not travel."""
+        with translated(f"copying {source} to {target}"):
+            obstore.copy(self._store, source, target)
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove objects, one request for all on S3; it is fine if some are gone already."""
+        with translated(f"deleting {', '.join(names)}"):
+            try:
+                obstore.delete(self._store, list(names))
+            except (NotFoundError, FileNotFoundError):
+                # On a folder the batch stops at the first missing name; the others still count.
+                if len(names) > 1:
+                    for name in names:
+                        self.delete([name])
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Names of all objects below a prefix."""
+        with translated(f"listing {prefix}"):
+            for batch in obstore.list(self._store, prefix):
+                for entry in batch:
+                    yield entry["path"]

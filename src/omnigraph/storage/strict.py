@@ -1,0 +1,224 @@
+"""A strictly versioned set of rows: each version is one complete value, exactly one racer wins.
+
+    manifest snapshot -> rows -> [strict] -> one Lance version
+
+Every commit is an ``Overwrite`` of the version that was read: the only Lance operation that is
+never rebased, so a stale writer always loses. A version is one small compressed file, so reading it
+costs the same at any depth of history and nothing ever has to be compacted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import lance
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation
+from lance.commit import CommitConflictError
+from lance.fragment import write_fragments
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.faults import is_missing, translate, translated
+from omnigraph.storage.location import Location
+from omnigraph.storage.namespace import TABLE_ID, ManifestFile, StagingNamespace
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.tables import FILE_FORMAT
+
+_LAST_NAME = (1 << 64) - 1
+_ZSTD = {"lance-encoding:compression": "zstd"}
+
+
+class LostRaceError(Exception):
+    """Another writer committed on the version this commit was based on. Never leaves the package."""
+
+
+class OutcomeUnknownError(Exception):
+    """The store failed while the commit was being written: it may have landed or not."""
+
+    def __init__(self, cause: StorageError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrictVersion:
+    """One version as read or committed."""
+
+    version: int
+    rows: pa.Table
+    metadata: dict[str, str]
+    """Of the dataset's schema."""
+    handle: LanceDataset
+    committable: bool
+    """Whether ``handle`` can be committed on, or was opened by path for reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedRows:
+    """Rows written for a commit to come; not yet part of any version."""
+
+    rows: pa.Table
+    fragments: tuple[Any, ...]
+
+
+class StrictDataset:
+    """The dataset at one path below a graph's root."""
+
+    def __init__(self, location: Location, objects: Objects, path: str) -> None:
+        self._location = location
+        self._objects = objects
+        self._path = path
+        self._uri = location.table_uri(path)
+        self._session = lance.Session()
+        self._opened: tuple[int, LanceDataset] | None = None
+
+    def create(self, rows: pa.Table) -> StrictVersion | None:
+        """Make version 1, or return None when somebody was first."""
+        with translated(f"creating {self._path}"):
+            try:
+                handle = lance.write_dataset(
+                    _compressed(rows),
+                    self._uri,
+                    mode="create",
+                    data_storage_version=FILE_FORMAT,
+                    storage_options=self._options,
+                )
+            except (OSError, ValueError) as e:
+                if isinstance(e, CommitConflictError) or "already exists" in str(e):
+                    return None
+                raise
+        return _version(handle, rows, committable=True)
+
+    def exists(self, version: int) -> bool:
+        """Whether a version has been committed: one HEAD."""
+        return self._objects.exists(self.manifest_name(version))
+
+    def latest(self) -> StrictVersion | None:
+        """The newest version by listing; None when there is no dataset here."""
+        with translated(f"opening {self._path}"):
+            try:
+                handle = lance.dataset(
+                    self._uri, storage_options=self._options, session=self._session
+                )
+            except (OSError, ValueError) as e:
+                if is_missing(e) and "bucket" not in str(e).lower():
+                    return None
+                raise
+        return self._read(handle, committable=True)
+
+    def at(self, version: int) -> StrictVersion:
+        """A version by number, opened by the path of its manifest: nothing is listed."""
+        manifest = ManifestFile(
+            path=self._location.absolute(self.manifest_name(version)), size=None
+        )
+        with translated(f"opening {self._path} version {version}", referenced=True):
+            handle = lance.dataset(
+                namespace_client=StagingNamespace(self._uri, {version: manifest}),
+                table_id=TABLE_ID,
+                version=version,
+                storage_options=self._options,
+                session=self._session,
+            )
+        return self._read(handle, committable=False)
+
+    def stage(self, current: StrictVersion, rows: pa.Table) -> StagedRows:
+        """Write the file of the next version."""
+        with translated(f"writing to {self._path}"):
+            fragments = write_fragments(
+                _compressed(rows),
+                current.handle,
+                mode="overwrite",
+                data_storage_version=FILE_FORMAT,
+                storage_options=self._options,
+            )
+        return StagedRows(rows=rows, fragments=tuple(fragments))
+
+    def commit(self, current: StrictVersion, staged: StagedRows) -> StrictVersion:
+        """Make the staged rows the version after ``current``, or raise ``LostRaceError``."""
+        handle = self.commit_handle(current)
+        try:
+            made = LanceDataset.commit(
+                handle,
+                LanceOperation.Overwrite(
+                    _compressed(staged.rows).schema, list(staged.fragments)
+                ),
+                read_version=current.version,
+                max_retries=0,
+                storage_options=self._options,
+            )
+        except CommitConflictError as e:
+            raise LostRaceError(str(e)) from e
+        except OSError as e:
+            error = translate(e, f"committing to {self._path}")
+            if isinstance(error, StorageError):
+                raise OutcomeUnknownError(error) from e
+            raise error from e
+        except BaseException as e:
+            raise translate(e, f"committing to {self._path}") from e
+        if made.version != current.version + 1:
+            raise translate(
+                ValueError(f"committed version {made.version} after {current.version}"),
+                f"committing to {self._path}",
+            )
+        return _version(made, staged.rows, committable=True)
+
+    def commit_handle(self, current: StrictVersion) -> LanceDataset:
+        """A handle that can be committed on. Costs two requests after a cold open, then nothing;
+        writers call it early so that the cost overlaps staging."""
+        if current.committable:
+            return current.handle
+        if self._opened is None or self._opened[0] != current.version:
+            with translated(f"opening {self._path} for writing", referenced=True):
+                handle = lance.dataset(
+                    self._uri,
+                    version=current.version,
+                    storage_options=self._options,
+                    session=self._session,
+                )
+            self._opened = (current.version, handle)
+        return self._opened[1]
+
+    def _read(self, handle: LanceDataset, *, committable: bool) -> StrictVersion:
+        with translated(f"reading {self._path} version {handle.version}", referenced=True):
+            return _version(handle, handle.to_table(), committable=committable)
+
+    def files_of(self, staged: StagedRows) -> list[str]:
+        """Data files of staged rows, from the root."""
+        return [f"{self._path}/data/{f.path}" for part in staged.fragments for f in part.files]
+
+    def files_of_version(self, version: StrictVersion) -> list[str]:
+        """Data files of a version, from the root."""
+        return [
+            f"{self._path}/data/{file.path}"
+            for fragment in version.handle.get_fragments()
+            for file in fragment.metadata.files
+        ]
+
+    def manifest_name(self, version: int) -> str:
+        """The manifest of a version, from the root."""
+        # Lance's V2 naming counts down, so that the newest version is listed first.
+        return f"{self._path}/_versions/{_LAST_NAME - version:020d}.manifest"
+
+    @property
+    def _options(self) -> dict[str, str] | None:
+        return dict(self._location.options) or None
+
+
+def _version(handle: LanceDataset, rows: pa.Table, *, committable: bool) -> StrictVersion:
+    metadata = handle.schema.metadata or {}
+    return StrictVersion(
+        version=handle.version,
+        rows=rows,
+        metadata={k.decode(): v.decode() for k, v in metadata.items()},
+        handle=handle,
+        committable=committable,
+    )
+
+
+def _compressed(rows: pa.Table) -> pa.Table:
+    """The rows with compressed text columns: most of a snapshot is names and paths."""
+    fields = [
+        f.with_metadata(_ZSTD) if pa.types.is_string(f.type) else f for f in rows.schema
+    ]
+    return pa.table(rows.columns, schema=pa.schema(fields, metadata=rows.schema.metadata))

@@ -1,0 +1,365 @@
+"""Tables: reading a pinned version, and staging a new one that nobody can see.
+
+    plan -> [tables: write files, commit into the staging namespace, pin] -> publish
+
+A ``Table`` is one version of one Lance dataset, opened by the exact path of its manifest. Staging
+gives a new ``Table`` that its maker can read at once (read-your-writes) and others never find: its
+name becomes known only through a publish. Nothing here moves a dataset's HEAD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset, LanceOperation
+from lance.fragment import write_fragments
+
+from omnigraph.errors import InternalError
+from omnigraph.failpoints import FailPoint, hit
+from omnigraph.storage.columns import ColumnCache, FragmentKey
+from omnigraph.storage.faults import translated
+from omnigraph.storage.location import Location
+from omnigraph.storage.namespace import TABLE_ID, ManifestFile, StagingNamespace
+from omnigraph.storage.objects import Objects
+
+FILE_FORMAT = "2.2"
+PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+CACHE_BYTES_MAX = 256 << 20
+SEED_ROWS_MAX = 10_000
+"""Rows of a write up to which its key columns are put into the column cache right away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableVersion:
+    """The exact name of one version of one table, relative to the graph's root."""
+
+    path: str
+    version: int
+    manifest: str
+    manifest_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedFiles:
+    """Data files written but in no version yet; they may be committed on any later version."""
+
+    fragments: tuple[Any, ...]
+    rows: pa.Table
+    """What the files hold, so that a fresh version can answer key lookups without reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Add the files' rows. On an absent table this creates it."""
+
+    files: StagedFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Make the files' rows the whole content."""
+
+    files: StagedFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """Replace rows with these ids, add the others. Row identity of replaced rows is kept."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Delete the rows with these ids; every id exists."""
+
+    ids: pa.StringArray
+
+
+Change = Append | Replace | Upsert | Remove
+
+
+class Table:
+    """One immutable version of one table."""
+
+    def __init__(
+        self, name: TableVersion, dataset: LanceDataset, space: StagingNamespace, cache: ColumnCache
+    ) -> None:
+        self.name = name
+        self.dataset = dataset
+        self.space = space
+        self._cache = cache
+
+    def files_since(self, base: Table | None) -> list[str]:
+        """Data and deletion files that this version has and ``base`` has not, from the root."""
+        known = base.files_since(None) if base is not None else []
+        files: list[str] = []
+        for fragment in self.dataset.get_fragments():
+            metadata = fragment.metadata
+            files += [f"{self.name.path}/data/{f.path}" for f in metadata.files]
+            if metadata.deletion_file is not None:
+                files.append(f"{self.name.path}/{metadata.deletion_file.path(metadata.id)}")
+        return sorted(set(files) - set(known))
+
+    @property
+    def row_count(self) -> int:
+        """Live rows; from metadata alone."""
+        return self.dataset.count_rows()
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Rows in storage order, blobs as plain bytes."""
+        with translated(f"scanning {self.name.path}", referenced=True):
+            yield from self.dataset.scanner(
+                columns=list(columns) if columns is not None else None,
+                blob_handling="all_binary",
+                scan_in_order=True,
+            ).to_batches()
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Whole columns, through the cache: only fragments not seen before are read."""
+        with translated(f"reading columns of {self.name.path}", referenced=True):
+            fragments = [(f, _fragment_key(f)) for f in self.dataset.get_fragments()]
+            missing = [
+                (f, key)
+                for f, key in fragments
+                if any(self._cache.get(key, c) is None for c in names)
+            ]
+            fresh = self._read_fragments(missing, names)
+            parts: list[pa.Table] = []
+            for _, key in fragments:
+                part = fresh.get(key)
+                if part is None:
+                    # Another thread may have evicted an entry since the test above; then this
+                    # fragment is simply read again.
+                    kept = [self._cache.get(key, c) for c in names]
+                    if any(c is None for c in kept):
+                        return self.dataset.to_table(columns=list(names))
+                    part = pa.table(kept, names=list(names))
+                parts.append(part)
+        return pa.concat_tables(parts) if parts else self._empty(names)
+
+    def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Rows whose ``column`` is one of ``values``, projected on ``columns``."""
+        wanted = list(dict.fromkeys([column, *columns]))
+        if self._fits_cache(len(wanted)):
+            table = self.columns(wanted)
+            return table.filter(pc.is_in(table[column], value_set=values)).select(list(columns))
+        found = [
+            batch.filter(pc.is_in(batch[column], value_set=values)).select(list(columns))
+            for batch in self.batches(wanted)
+        ]
+        return pa.Table.from_batches(found) if found else self._empty(columns)
+
+    def seed_cache(self, files: StagedFiles, names: Sequence[str]) -> None:
+        """Remember key columns of rows this process wrote itself, so nobody reads them back."""
+        if files.rows.num_rows > SEED_ROWS_MAX:
+            return
+        row = 0
+        for fragment in files.fragments:
+            part = files.rows.slice(row, fragment.physical_rows)
+            row += fragment.physical_rows
+            key = _metadata_key(fragment)
+            for name in names:
+                self._cache.put(key, name, part[name])
+
+    def _read_fragments(
+        self, fragments: Sequence[tuple[Any, FragmentKey]], names: Sequence[str]
+    ) -> dict[FragmentKey, pa.Table]:
+        if not fragments:
+            return {}
+        table = self.dataset.scanner(
+            columns=list(names), fragments=[f for f, _ in fragments], scan_in_order=True
+        ).to_table()
+        parts: dict[FragmentKey, pa.Table] = {}
+        row = 0
+        for fragment, key in fragments:
+            count = fragment.count_rows()
+            parts[key] = table.slice(row, count)
+            row += count
+            for name in names:
+                self._cache.put(key, name, parts[key][name])
+        return parts
+
+    def _fits_cache(self, column_count: int) -> bool:
+        # 64 bytes a value is generous for keys; a table beyond half the cache is streamed instead.
+        return self.row_count * column_count * 64 <= self._cache.bytes_max // 2
+
+    def _empty(self, names: Sequence[str]) -> pa.Table:
+        return pa.schema([self.dataset.schema.field(n) for n in names]).empty_table()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedTable:
+    """A committed but unpublished version; ``pin`` makes its final name."""
+
+    table: Table
+    source: str
+    """The manifest under its staging name, relative to the root."""
+
+
+class TableStore:
+    """Opens and stages the tables of one graph."""
+
+    def __init__(self, location: Location, objects: Objects) -> None:
+        self._location = location
+        self._objects = objects
+        self._cache = ColumnCache(CACHE_BYTES_MAX)
+
+    def open(self, name: TableVersion) -> Table:
+        """A published version: one request."""
+        manifest = ManifestFile(
+            path=self._location.absolute(name.manifest), size=name.manifest_size
+        )
+        uri = self._location.table_uri(name.path)
+        space = StagingNamespace(uri, {name.version: manifest})
+        with translated(f"opening {name.path} version {name.version}", referenced=True):
+            # A session of its own: two lineages of one table share version numbers, and Lance
+            # caches some metadata by number.
+            dataset = lance.dataset(
+                namespace_client=space,
+                table_id=TABLE_ID,
+                version=name.version,
+                storage_options=self._options,
+                session=lance.Session(),
+            )
+        return Table(name, dataset, space, self._cache)
+
+    def write_files(self, path: str, rows: pa.Table, base: Table | None) -> StagedFiles:
+        """Write rows as data files of a table; they belong to no version yet."""
+        physical = physical_table(rows)
+        with translated(f"writing data files of {path}"):
+            fragments = write_fragments(
+                physical,
+                self._location.table_uri(path) if base is None else base.dataset,
+                schema=physical.schema,
+                mode="create" if base is None else "append",
+                data_storage_version=FILE_FORMAT,
+                storage_options=self._options,
+            )
+        hit(FailPoint.STAGE_AFTER_FILES)
+        return StagedFiles(fragments=tuple(fragments), rows=rows)
+
+    def stage(
+        self, path: str, base: Table | None, changes: Sequence[Change], schema: pa.Schema, name: str
+    ) -> StagedTable:
+        """Commit changes in order on top of ``base``, where nobody can see it."""
+        uri = self._location.table_uri(path)
+        # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
+        space = base.space.fork() if base is not None else StagingNamespace(uri, {})
+        current = base.dataset if base is not None else None
+        with translated(f"staging {path}"):
+            for change in changes:
+                current = self._commit(uri, space, current, change, schema)
+        if current is None:
+            raise InternalError(f"nothing to stage on {path}")
+        hit(FailPoint.STAGE_AFTER_COMMIT)
+        made = space.staged(current.version)
+        version = TableVersion(
+            path=path,
+            version=current.version,
+            manifest=f"{path}/_graph/{name}.manifest",
+            manifest_size=made.size or 0,
+        )
+        pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
+        space.settle(version.version, pinned)
+        return StagedTable(
+            table=Table(version, current, space, self._cache),
+            source=self._location.relative(made.path),
+        )
+
+    def pin(self, staged: StagedTable) -> None:
+        """Give a staged version its unique final name.
+
+        Opening a version by a path that does not end in ".manifest" makes Lance copy it to the
+        canonical name, which would move the table's HEAD: so the publish names this copy.
+        """
+        self._objects.copy(staged.source, staged.table.name.manifest)
+        hit(FailPoint.STAGE_AFTER_PIN)
+
+    def _commit(
+        self,
+        uri: str,
+        space: StagingNamespace,
+        current: LanceDataset | None,
+        change: Change,
+        schema: pa.Schema,
+    ) -> LanceDataset:
+        managed: dict[str, Any] = {
+            "namespace_client": space,
+            "table_id": TABLE_ID,
+            "namespace_client_managed_versioning": True,
+            "storage_options": self._options,
+            "max_retries": 0,
+        }
+        if current is None:
+            if not isinstance(change, (Append, Replace)):
+                raise InternalError("the first change of a table must bring rows")
+            return LanceDataset.commit(
+                uri,
+                LanceOperation.Overwrite(physical_schema(schema), list(change.files.fragments)),
+                enable_stable_row_ids=True,
+                **managed,
+            )
+        managed["read_version"] = current.version
+        match change:
+            case Append(files=files):
+                operation: Any = LanceOperation.Append(list(files.fragments))
+            case Replace(files=files):
+                operation = LanceOperation.Overwrite(
+                    physical_schema(schema), list(files.fragments)
+                )
+            case Upsert(rows=rows):
+                operation, _ = (
+                    current.merge_insert("id")
+                    .when_matched_update_all()
+                    .when_not_matched_insert_all()
+                    .execute_uncommitted(physical_table(rows))
+                )
+            case Remove(ids=ids):
+                operation, _ = (
+                    current.merge_insert("id")
+                    .when_matched_delete()
+                    .execute_uncommitted(pa.table({"id": ids}))
+                )
+        return LanceDataset.commit(current, operation, **managed)
+
+    @property
+    def _options(self) -> dict[str, str] | None:
+        return dict(self._location.options) or None
+
+
+def physical_schema(schema: pa.Schema) -> pa.Schema:
+    """A logical table schema as Lance stores it: key annotated, blobs as blob columns."""
+    fields = []
+    for field in schema:
+        if field.name == "id":
+            field = field.with_metadata(PRIMARY_KEY)
+        elif field.type == pa.large_binary():
+            field = lance.blob_field(field.name, nullable=field.nullable)
+        fields.append(field)
+    return pa.schema(fields)
+
+
+def physical_table(rows: pa.Table) -> pa.Table:
+    """Rows in the physical schema. Only blob columns are converted."""
+    schema = physical_schema(rows.schema)
+    columns = [
+        lance.blob_array(column.to_pylist()) if column.type == pa.large_binary() else column
+        for column in rows.columns
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _fragment_key(fragment: Any) -> FragmentKey:
+    return _metadata_key(fragment.metadata)
+
+
+def _metadata_key(metadata: Any) -> FragmentKey:
+    files = tuple(file.path for file in metadata.files)
+    deletion = metadata.deletion_file
+    return (*files, deletion.path(metadata.id)) if deletion is not None else files

@@ -1,0 +1,55 @@
+"""A committed state in memory that remembers how it was read.
+
+Implements ``write.delta.CommittedState`` over Arrow tables, so that rules can be tested without
+storage and their cost in reads can be asserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """One read: a lookup of values in a column, or a scan (``column`` None)."""
+
+    table_key: str
+    column: str | None
+    values: tuple[object, ...]
+    """Distinct, sorted by text."""
+    columns: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class MemoryState:
+    """Tables by key; a missing key is a table that does not exist yet."""
+
+    tables: Mapping[str, pa.Table] = field(default_factory=lambda: dict[str, pa.Table]())
+    reads: list[Read] = field(default_factory=lambda: list[Read]())
+    """Every read so far, in order."""
+
+    def row_count(self, table_key: str) -> int:
+        """Rows in the table, 0 when it does not exist."""
+        table = self.tables.get(table_key)
+        return 0 if table is None else table.num_rows
+
+    def lookup(
+        self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
+    ) -> pa.Table:
+        """The rows whose column is among the values."""
+        asked = tuple(sorted(set(values.to_pylist()), key=str))
+        self.reads.append(Read(table_key=table_key, column=column, values=asked, columns=columns))
+        table = self.tables[table_key]
+        is_in: Any = pyarrow.compute.is_in  # pyright: ignore[reportAttributeAccessIssue]
+        mask = is_in(table.column(column), value_set=values, skip_nulls=True)
+        return table.filter(mask).select(list(columns))
+
+    def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
+        """All rows."""
+        self.reads.append(Read(table_key=table_key, column=None, values=(), columns=columns))
+        return self.tables[table_key].select(list(columns))

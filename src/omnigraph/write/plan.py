@@ -1,0 +1,115 @@
+"""The publish plan: a write's complete intent as one printable, serialisable value.
+
+    delta -> validate -> [plan] -> stage -> publish
+
+Every kind of write lowers to a plan, and the machine in ``publish`` is the only one that carries
+plans out. The plan is also the intent object of phase A.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.errors import ConflictError, ErrorKind
+from omnigraph.manifest.snapshot import Snapshot
+
+
+class Action(StrEnum):
+    """What happens to one table."""
+
+    CREATE = "create"
+    APPEND = "append"
+    UPSERT = "upsert"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableAction:
+    """The planned change of one table."""
+
+    table_key: str
+    path: str
+    actions: tuple[Action, ...]
+    base_version: int | None
+    """Version the change is staged on; None creates the table."""
+    rows: int
+    """Row images written."""
+    removed: int
+    """Ids deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableUnchanged:
+    """Expect a table to be at the version that the plan was made on."""
+
+    table_key: str
+    version: int | None
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raise if another writer changed the table."""
+        pin = snapshot.pins.get(self.table_key)
+        actual = pin.name.version if pin is not None else None
+        if actual != self.version:
+            raise ConflictError(
+                f"{self.table_key} was changed by another writer: "
+                f"expected version {self.version}, found {actual}",
+                kind=ErrorKind.VERSION_MISMATCH,
+                hint="look at the new content, then repeat the command",
+                details={
+                    "table_key": self.table_key,
+                    "expected": self.version,
+                    "actual": actual,
+                },
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadIs:
+    """Expect the branch to be at one commit (compare-and-swap by the caller)."""
+
+    commit_id: str
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raise if the branch has moved."""
+        if snapshot.head.id != self.commit_id:
+            raise ConflictError(
+                f"branch '{snapshot.branch}' is at commit {snapshot.head.id}, "
+                f"not at {self.commit_id}",
+                kind=ErrorKind.PRECONDITION_FAILED,
+                hint="read the branch again and decide anew",
+                details={"expected": self.commit_id, "actual": snapshot.head.id},
+            )
+
+
+Expectation = TableUnchanged | HeadIs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishPlan:
+    """Everything a write is about to do."""
+
+    operation_id: str
+    """Also the id of the commit to come, so that a landed write is recognised after any failure."""
+    kind: str
+    branch: str
+    actor: str | None
+    message: str | None
+    base_commit: str
+    base_manifest_version: int
+    schema_hash: str
+    tables: tuple[TableAction, ...]
+    expectations: tuple[Expectation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as the intent object holds it."""
+        body = asdict(self)
+        body["expectations"] = [{"kind": type(e).__name__, **asdict(e)} for e in self.expectations]
+        return body
+
+    def encode(self) -> bytes:
+        """The intent object's bytes."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False).encode()

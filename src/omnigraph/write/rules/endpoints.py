@@ -1,0 +1,159 @@
+"""Rule 3: both ends of every edge exist, before and after.
+
+Two directions: an edge in the input must find its nodes in the delta or among the committed nodes
+that stay; a committed edge that stays must not lose a node. All edge tables together cost one
+lookup per node type, and none when the delta brings every node itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import Violation
+from omnigraph.schema.catalog import Catalog, EdgeType
+from omnigraph.write.delta import NO_IDS, CommittedState
+from omnigraph.write.rules.arrays import Job, among, pc, run, strings, true_at, union, without
+from omnigraph.write.rules.findings import Finding, row_finding, text_of
+from omnigraph.write.rules.image import TableImage
+
+
+@dataclass(slots=True, kw_only=True)
+class _End:
+    """One endpoint column of one edge table on its way to a verdict."""
+
+    image: TableImage
+    column_name: str
+    node_name: str
+    unknown: pa.StringArray = field(default_factory=lambda: NO_IDS)
+    """Distinct ids not found so far: first not in the delta, then nowhere."""
+    findings: list[Finding] = field(default_factory=lambda: list[Finding]())
+
+    @property
+    def column(self) -> pa.ChunkedArray:
+        return self.image.rows.column(self.column_name)
+
+    @property
+    def node_key(self) -> str:
+        return f"node:{self.node_name}"
+
+
+def check_endpoints(
+    images: Mapping[str, TableImage], committed: CommittedState
+) -> dict[str, list[Finding]]:
+    """Edges of the input without a node at an end, by table key."""
+    ends = [end for image in images.values() for end in _ends(image)]
+    run([_job(end, lambda end=end: _seek_in_delta(end, images)) for end in ends])
+    for node_key in dict.fromkeys(end.node_key for end in ends if len(end.unknown)):
+        at_node = [end for end in ends if end.node_key == node_key]
+        known = _committed_ids(node_key, at_node, images.get(node_key), committed)
+        for end in at_node:
+            end.unknown = without(end.unknown, known)
+    run([_job(end, lambda end=end: _report(end)) for end in ends if len(end.unknown)])
+    found: dict[str, list[Finding]] = {}
+    for end in ends:
+        found.setdefault(end.image.delta.type.table_key, []).extend(end.findings)
+    return found
+
+
+def check_survivors(
+    catalog: Catalog,
+    images: Mapping[str, TableImage],
+    image: TableImage,
+    committed: CommittedState,
+) -> list[Finding]:
+    """Committed edges that stay although a node of this table goes. A lookup per edge column."""
+    if image.delta.type.kind != "node" or not len(image.removed):
+        return []
+    found: list[Finding] = []
+    for edge in catalog.edges_at(image.delta.type.name):
+        own = images.get(edge.table_key)
+        # An overwritten type has no surviving edges: its new rows were checked as input.
+        if (own and own.overwrites) or not committed.row_count(edge.table_key):
+            continue
+        for column, node_name in (("src", edge.source), ("dst", edge.target)):
+            if node_name != image.delta.type.name:
+                continue
+            columns = ("id", column)
+            left = committed.lookup(edge.table_key, column, image.removed, columns)
+            left = own.untouched(left) if own else left
+            if left.num_rows:
+                found.append(_survivor_finding(edge, column, node_name, left.sort_by("id")))
+    return found
+
+
+def _ends(image: TableImage) -> list[_End]:
+    edge = image.delta.type
+    if not isinstance(edge, EdgeType) or not image.rows.num_rows:
+        return []
+    return [
+        _End(image=image, column_name="src", node_name=edge.source),
+        _End(image=image, column_name="dst", node_name=edge.target),
+    ]
+
+
+def _job(end: _End, action: Callable[[], None]) -> Job:
+    return end.image.rows.num_rows, action
+
+
+def _seek_in_delta(end: _End, images: Mapping[str, TableImage]) -> None:
+    node = images.get(end.node_key)
+    column = end.column
+    if node is not None and node.rows.num_rows:
+        # Testing every row is as fast as finding the distinct ones first (28 ms each for 800,000
+        # against 160,000), and mostly it is the end of the search.
+        known = among(column, node.rows.column("id"))
+        column = column.filter(pc.invert(known)) if _any_false(known) else column.slice(0, 0)
+    end.unknown = union([column])
+
+
+def _any_false(mask: pa.ChunkedArray | pa.Array) -> bool:
+    return not pc.all(mask, min_count=0).as_py()
+
+
+def _committed_ids(
+    node_key: str, ends: list[_End], node: TableImage | None, committed: CommittedState
+) -> pa.StringArray:
+    """Which unknown ids are committed nodes that stay."""
+    if (node is not None and node.overwrites) or not committed.row_count(node_key):
+        return NO_IDS
+    asked = union([end.unknown for end in ends])
+    if node is not None:
+        # A removed node is still in the snapshot: it must not be found there.
+        asked = without(asked, node.delta.removed)
+    if not len(asked):
+        return NO_IDS
+    return strings(committed.lookup(node_key, "id", asked, ("id",)).column("id"))
+
+
+def _report(end: _End) -> None:
+    delta, name = end.image.delta, end.column_name
+    rows = end.image.input_rows(true_at(among(end.column, end.unknown)))
+    values = delta.rows.column(name)
+
+    def message(index: int) -> str:
+        missing = text_of(values[int(rows[index])].as_py())
+        return f"{name} '{missing}' not found in {end.node_name}"
+
+    end.findings = row_finding(delta, rows, rule="endpoint", property_name=name, message=message)
+
+
+def _survivor_finding(edge: EdgeType, column: str, node_name: str, left: pa.Table) -> Finding:
+    ids, values = left.column("id"), left.column(column)
+
+    def word(index: int) -> Violation:
+        edge_id, node_id = ids[index].as_py(), text_of(values[index].as_py())
+        return Violation(
+            rule="endpoint",
+            message=f"edge {edge.name} '{text_of(edge_id)}': "
+            f"{column} '{node_id}' not found in {node_name}",
+            entity_kind="edge",
+            type_name=edge.name,
+            entity_id=edge_id,
+            property_name=column,
+        )
+
+    return Finding(positions=np.arange(left.num_rows, dtype=np.int64), word=word)

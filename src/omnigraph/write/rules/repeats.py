@@ -1,0 +1,228 @@
+"""Rows that hold the same tuple of values: fast to deny, exact when they exist.
+
+Nearly every input has no repeats, so the work is in proving that. Rows are hashed to 64 bits
+and thrown into a table of slots; rows alone in their slot are unique for certain and only the few
+others are compared by value. The hash decides nothing but speed: equal tuples always share a slot.
+
+Measured on 800,000 distinct 8-byte strings (2 cores, ms): hash 7 + slots 17 here; Arrow's
+``dictionary_encode`` 88, ``group_by`` 88, ``value_counts`` 138, ``sort_indices`` 213; NumPy's
+``sort`` of the hashes alone 54. On 26-byte strings: 24 + 17 against 136 for ``dictionary_encode``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.write.rules.arrays import pc
+from omnigraph.write.rules.findings import Positions
+
+Hashes = npt.NDArray[np.uint64]
+
+_BLOCK_ROWS = 1 << 15
+"""Rows hashed at once: small enough that the intermediate arrays stay in the cache."""
+_EXACT_ROWS_MAX = 4096
+"""So few rows are compared by value straight away."""
+_WORDS_MAX = 4
+"""Eight-byte words hashed from the end of a string, where ids differ; long ones add their head."""
+_MULTIPLIERS = tuple(
+    np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+)
+"""Odd numbers that spread a hash over slots, one per round."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """The rows whose tuple occurs more than once, ordered by tuple and then by row."""
+
+    rows: Positions
+    groups: Positions
+    """Which tuple each row holds; equal numbers are neighbours."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def later(self) -> tuple[Positions, Positions]:
+        """Every row but the first of its tuple, ascending, and that first row of each."""
+        new_group = np.append(True, self.groups[1:] != self.groups[:-1])[: len(self.rows)]
+        starts = np.flatnonzero(new_group)
+        firsts = np.repeat(self.rows[starts], np.diff(np.append(starts, len(self.rows))))
+        later, firsts = self.rows[~new_group], firsts[~new_group]
+        order = np.argsort(later, kind="stable")
+        return later[order], firsts[order]
+
+    def superseded(self) -> Positions:
+        """Every row but the last of its tuple, ascending."""
+        last = np.append(self.groups[1:] != self.groups[:-1], True)[: len(self.rows)]
+        return np.sort(self.rows[~last])
+
+
+NO_REPEATS = Repeats(rows=np.empty(0, np.int64), groups=np.empty(0, np.int64))
+
+
+def find_repeats(columns: Sequence[pa.ChunkedArray]) -> Repeats:
+    """Rows that agree in all columns. Rows with a null in any of them take no part."""
+    rows = complete_rows(columns)
+    if len(rows) > _EXACT_ROWS_MAX:
+        hashes = _hash_rows(columns)
+        rows = rows[_shared_slots(hashes if len(rows) == len(hashes) else hashes[rows])]
+    if len(rows) < 2:
+        return NO_REPEATS
+    taken = pa.array(rows)
+    return _group(rows, tuple_codes([c.take(taken) for c in columns]))
+
+
+def complete_rows(columns: Sequence[pa.ChunkedArray]) -> Positions:
+    """The rows without a null in any of the columns."""
+    partial = [c for c in columns if c.null_count]
+    if not partial:
+        return np.arange(len(columns[0]), dtype=np.int64)
+    valid = partial[0].is_valid()
+    for column in partial[1:]:
+        valid = pc.and_(valid, column.is_valid())
+    return np.flatnonzero(valid.to_numpy())
+
+
+def tuple_codes(columns: Sequence[pa.ChunkedArray]) -> Positions:
+    """A number per row that is equal exactly where all columns are; -1 where one is null."""
+    codes = _codes(columns[0])
+    for column in columns[1:]:
+        own = _codes(column)
+        # Numbers are made dense after each column, so the product stays far below 2**63.
+        both = codes * (int(own.max(initial=0)) + 1) + own
+        both[(codes < 0) | (own < 0)] = -1
+        present, inverse = np.unique(both, return_inverse=True)
+        codes = inverse.astype(np.int64) - int(len(present) > 0 and present[0] < 0)
+    return codes
+
+
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column such that equality of values is equality of bits: ``-0.0`` becomes ``0.0``."""
+    if pa.types.is_floating(column.type):
+        return pc.add(column, pa.scalar(0.0, column.type))
+    return column
+
+
+def _codes(column: pa.ChunkedArray) -> Positions:
+    encoded = comparable(column).combine_chunks().dictionary_encode()
+    return pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _group(rows: Positions, codes: Positions) -> Repeats:
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    same = ordered[1:] == ordered[:-1]
+    member = np.append(False, same) | np.append(same, False)
+    return Repeats(rows=rows[order[member]], groups=ordered[member])
+
+
+def _shared_slots(hashes: Hashes) -> Positions:
+    """Indexes whose slot somebody else claims too, in every round: the only possible repeats."""
+    # Two slots or more per row: a third of distinct rows share one in the first round, and each
+    # further round of those leaves fewer. A bigger table would cost more memory than it saves time.
+    bits = max(12, (2 * len(hashes) - 1).bit_length())
+    winners = np.empty(1 << bits, dtype=np.int32 if len(hashes) < 2**31 else np.int64)
+    rows: Positions | None = None
+    for multiplier in _MULTIPLIERS:
+        left = hashes if rows is None else hashes[rows]
+        slots = ((left * multiplier) >> np.uint64(64 - bits)).astype(np.int64)
+        claims = np.arange(len(slots), dtype=winners.dtype)
+        winners[slots] = claims
+        winner = winners[slots]
+        losers = np.flatnonzero(winner != claims)
+        shared = np.zeros(len(slots), dtype=np.bool_)
+        shared[losers] = True
+        shared[winner[losers]] = True
+        kept = np.flatnonzero(shared)
+        shrunk = 2 * len(kept) < len(slots)
+        rows = kept if rows is None else rows[kept]
+        # Where a round does not thin the rows out they repeat in truth: more rounds are in vain.
+        if len(rows) <= _EXACT_ROWS_MAX or not shrunk:
+            break
+    return np.arange(len(hashes), dtype=np.int64) if rows is None else rows
+
+
+def _hash_rows(columns: Sequence[pa.ChunkedArray]) -> Hashes:
+    total = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        start, longest = 0, _longest(column)
+        for chunk in comparable(column).chunks:
+            part = total[start : start + len(chunk)]
+            _mix(part, _hash_chunk(chunk, longest))
+            start += len(chunk)
+    return total
+
+
+def _longest(column: pa.ChunkedArray) -> int:
+    """Bytes of the longest string. Every string of a column is hashed in as many steps as that one
+    needs: were it decided by chunk or block, equal strings could get different hashes."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return 0
+    return pc.max(pc.binary_length(column)).as_py() or 0
+
+
+def _mix(hashes: Hashes, words: Hashes) -> None:
+    hashes ^= words
+    hashes *= _MULTIPLIERS[0]
+    hashes ^= hashes >> np.uint64(32)
+
+
+def _hash_chunk(chunk: pa.Array, longest: int) -> Hashes:
+    if pa.types.is_string(chunk.type):
+        return _hash_strings(chunk, longest, np.dtype(np.int32))
+    if pa.types.is_large_string(chunk.type):
+        return _hash_strings(chunk, longest, np.dtype(np.int64))
+    if pa.types.is_boolean(chunk.type):
+        chunk = chunk.cast(pa.uint8())
+    width = chunk.type.byte_width
+    bits = np.frombuffer(chunk.buffers()[1], dtype=f"u{width}")
+    return bits[chunk.offset : chunk.offset + len(chunk)].astype(np.uint64)
+
+
+def _hash_strings(chunk: pa.Array, longest: int, offset_type: np.dtype[Any]) -> Hashes:
+    """Hash length and last words of every string, plus the head of long ones, without a copy."""
+    out = np.zeros(len(chunk), dtype=np.uint64)
+    _, offset_buffer, byte_buffer = chunk.buffers()
+    if not len(chunk) or byte_buffer is None or not byte_buffer.size:
+        return out
+    offsets = np.frombuffer(offset_buffer, dtype=offset_type)
+    offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
+    octets = np.frombuffer(byte_buffer, dtype=np.uint8)
+    if len(octets) < 8:
+        octets = np.append(octets, np.zeros(8, dtype=np.uint8))
+    # One little-endian word starting at every byte, so that a string's words are one gather each.
+    words = np.lib.stride_tricks.as_strided(
+        octets[:8].view(np.uint64), shape=(len(octets) - 7,), strides=(1,)
+    )
+    for start in range(0, len(chunk), _BLOCK_ROWS):
+        ends = offsets[start + 1 : start + _BLOCK_ROWS + 1].astype(np.int64)
+        lengths = ends - offsets[start : start + len(ends)]
+        hashes = out[start : start + len(ends)]
+        hashes[:] = lengths
+        for word in range(1, min(-(-longest // 8), _WORDS_MAX) + 1):
+            _mix(hashes, _words_before(words, ends, lengths, 8 * word))
+        if longest > 8 * _WORDS_MAX:
+            reach = np.minimum(lengths, 8)
+            _mix(hashes, _words_before(words, ends - lengths + reach, reach, 8))
+    return out
+
+
+def _words_before(
+    words: Hashes, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], distance: int
+) -> Hashes:
+    """The word ``distance`` bytes before each end, without the bytes of the string before it."""
+    starts = ends - distance
+    if starts[0] < 0:
+        # Only at the start of the buffer: read from byte 0 and move the bytes to their place.
+        missing = np.maximum(-starts, 0)
+        found = words[np.maximum(starts, 0)] << (8 * missing).astype(np.uint64)
+    else:
+        found = words[starts]
+    # NumPy defines a shift by 64 or more as zero: a string that ended earlier adds nothing.
+    found >>= (8 * np.maximum(distance - lengths, 0)).astype(np.uint64)
+    return found

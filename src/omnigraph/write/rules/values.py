@@ -1,0 +1,192 @@
+"""Rule 1: every value for itself. Needs the input alone and reads nothing.
+
+Required values, ``@range``, ``@check``, enum membership, list elements that are null, floats that
+are not finite. Null is exempt from all but the first.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.schema.catalog import Check, NodeType, Property, Range, Scalar
+from omnigraph.write.delta import TableDelta
+from omnigraph.write.rules.arrays import NO_POSITIONS, pc, true_at
+from omnigraph.write.rules.findings import Finding, Positions, row_finding, text_of
+from omnigraph.write.rules.identity import identity_members
+
+_INTEGER_BOUNDS = {
+    Scalar.I32: (-(2**31), 2**31 - 1),
+    Scalar.I64: (-(2**63), 2**63 - 1),
+    Scalar.U32: (0, 2**32 - 1),
+    Scalar.U64: (0, 2**64 - 1),
+}
+
+
+def check_values(delta: TableDelta) -> list[Finding]:
+    """All violations of rule 1 in the input, superseded rows included."""
+    if not delta.rows.num_rows:
+        return []
+    found = _required(delta)
+    if isinstance(delta.type, NodeType):
+        for bounds in delta.type.ranges:
+            found += _range(delta, bounds)
+        for check in delta.type.checks:
+            found += _check(delta, check)
+    for prop in delta.type.properties:
+        found += _enum(delta, prop) + _elements(delta, prop) + _finite(delta, prop)
+    return found
+
+
+def _required(delta: TableDelta) -> list[Finding]:
+    own = [p.name for p in delta.type.properties if not p.type.nullable]
+    found: list[Finding] = []
+    for name in dict.fromkeys((*delta.type.system_columns, *own)):
+        column = delta.rows.column(name)
+        if not column.null_count:
+            continue
+        missing = column.is_null()
+        if name == "id":
+            # A null member leaves the id null: one mistake, so it is told once, at the member.
+            for member in set(identity_members(delta.type)) - {"id"}:
+                missing = pc.and_(missing, delta.rows.column(member).is_valid())
+        message = f"missing required value for {delta.type.name}.{name}"
+        found += row_finding(
+            delta,
+            true_at(missing),
+            rule="required",
+            property_name=name,
+            message=lambda _, message=message: message,
+        )
+    return found
+
+
+def _range(delta: TableDelta, bounds: Range) -> list[Finding]:
+    name = bounds.property_name
+    column = delta.rows.column(name)
+    outside = _outside(column, bounds, delta.type.by_name[name].type.scalar)
+    low = "" if bounds.low is None else str(bounds.low)
+    high = "" if bounds.high is None else str(bounds.high)
+
+    def message(index: int) -> str:
+        value = text_of(column[int(outside[index])].as_py())
+        return f"@range violation on {delta.type.name}.{name}: value {value} not in {low}..{high}"
+
+    return row_finding(delta, outside, rule="range", property_name=name, message=message)
+
+
+def _outside(column: pa.ChunkedArray, bounds: Range, scalar: Scalar) -> Positions:
+    """Rows outside the bounds, compared in the column's own type: 64-bit integers stay exact."""
+    low, high = bounds.low, bounds.high
+    masks: list[pa.ChunkedArray] = []
+    if scalar in _INTEGER_BOUNDS:
+        least, most = _INTEGER_BOUNDS[scalar]
+        low = least if low is None or low == -math.inf else max(math.ceil(low), least)
+        high = most if high is None or high == math.inf else min(math.floor(high), most)
+        if low > most or high < least:
+            return true_at(column.is_valid())
+    else:
+        masks.append(pc.is_nan(column))
+    if low is not None:
+        masks.append(pc.less(column, pa.scalar(low, column.type)))
+    if high is not None:
+        masks.append(pc.greater(column, pa.scalar(high, column.type)))
+    parts = [true_at(mask) for mask in masks]
+    hits = [part for part in parts if len(part)]
+    return np.unique(np.concatenate(hits)) if hits else NO_POSITIONS
+
+
+def _check(delta: TableDelta, check: Check) -> list[Finding]:
+    name = check.property_name
+    column = delta.rows.column(name)
+    # Each distinct text is searched once, however many rows hold it.
+    distinct = pc.unique(column).drop_null()
+    search = _compiled(check.pattern).search
+    bad = [text for text in distinct.to_pylist() if search(text) is None]
+    rows = true_at(pc.is_in(column, value_set=pa.array(bad, column.type))) if bad else NO_POSITIONS
+
+    def message(index: int) -> str:
+        value = text_of(column[int(rows[index])].as_py())
+        return (
+            f"@check violation on {delta.type.name}.{name}: "
+            f"value '{value}' does not match \"{check.pattern}\""
+        )
+
+    return row_finding(delta, rows, rule="check", property_name=name, message=message)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _enum(delta: TableDelta, prop: Property) -> list[Finding]:
+    allowed = prop.type.enum_values
+    if allowed is None:
+        return []
+    column = delta.rows.column(prop.name)
+    # A null in the set makes null a member: null is exempt.
+    members = pa.array([*allowed, None], column.type)
+    member = pc.is_in(column, value_set=members)
+    rows = true_at(pc.invert(member))
+
+    def message(index: int) -> str:
+        value = text_of(column[int(rows[index])].as_py())
+        return (
+            f"invalid enum value '{value}' for {delta.type.name}.{prop.name} "
+            f"(expected: {', '.join(allowed)})"
+        )
+
+    return row_finding(delta, rows, rule="enum", property_name=prop.name, message=message)
+
+
+def _elements(delta: TableDelta, prop: Property) -> list[Finding]:
+    if not (prop.type.is_list or prop.type.scalar is Scalar.VECTOR):
+        return []
+    rows = _rows_of_elements(delta.rows.column(prop.name).chunks, pc.is_null, only_with_nulls=True)
+    message = f"null element in {delta.type.name}.{prop.name}"
+    return row_finding(
+        delta, rows, rule="value", property_name=prop.name, message=lambda _: message
+    )
+
+
+def _finite(delta: TableDelta, prop: Property) -> list[Finding]:
+    if not (prop.type.scalar.is_float or prop.type.scalar is Scalar.VECTOR):
+        return []
+    column = delta.rows.column(prop.name)
+    if prop.type.is_list or prop.type.scalar is Scalar.VECTOR:
+        rows = _rows_of_elements(column.chunks, _not_finite)
+    else:
+        rows = true_at(_not_finite(column))
+    message = f"non-finite value for {delta.type.name}.{prop.name}"
+    return row_finding(
+        delta, rows, rule="value", property_name=prop.name, message=lambda _: message
+    )
+
+
+def _not_finite(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    return pc.invert(pc.is_finite(values))
+
+
+def _rows_of_elements(
+    chunks: Sequence[pa.Array],
+    test: Callable[[pa.Array], pa.Array],
+    *,
+    only_with_nulls: bool = False,
+) -> Positions:
+    """Rows of a list column with an element that passes the test."""
+    start, found = 0, [NO_POSITIONS]
+    for chunk in chunks:
+        elements = chunk.flatten()
+        if not only_with_nulls or elements.null_count:
+            hits = true_at(test(elements))
+            if len(hits):
+                parents = pc.list_parent_indices(chunk).to_numpy()
+                found.append(start + np.unique(parents[hits]))
+        start += len(chunk)
+    return np.concatenate(found)

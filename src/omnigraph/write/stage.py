@@ -1,0 +1,173 @@
+"""Phase B: put a validated change into files and versions that nobody can see.
+
+    validate -> plan -> [stage] -> publish
+
+All tables are staged in parallel, so a write over many tables takes as many serial steps as a write
+over one. Data files are written once per operation: when a race is lost, only the small version on
+top of them is made again, and only for tables whose base moved. A crash here leaves unreferenced
+files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import TableChange, TablePin
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.tables import (
+    Append,
+    Change,
+    Remove,
+    Replace,
+    StagedFiles,
+    StagedTable,
+    Table,
+    Upsert,
+)
+from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.plan import Action, TableAction
+from omnigraph.write.txn import WriteTxn
+from omnigraph.write.validate import TableOutcome, Validated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableWork:
+    """One table's validated change with its type."""
+
+    type: GraphType
+    delta: TableDelta
+    outcome: TableOutcome
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What will happen to the table, in order; empty when nothing will."""
+        outcome, actions = self.outcome, list[Action]()
+        if self.delta.mode is WriteMode.OVERWRITE:
+            actions.append(Action.REPLACE)
+        elif outcome.rows.num_rows:
+            actions.append(Action.UPSERT if len(outcome.matched) else Action.APPEND)
+        if self.delta.mode is not WriteMode.OVERWRITE and len(outcome.removed):
+            actions.append(Action.DELETE)
+        return tuple(actions)
+
+    @property
+    def change(self) -> TableChange:
+        """The counts for the lineage."""
+        return TableChange(
+            inserted=self.outcome.inserted_count,
+            updated=self.outcome.updated_count,
+            deleted=self.outcome.deleted_count,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A staged table with the base it was staged on."""
+
+    base: TablePin | None
+    table: Table
+    pinning: Future[None]
+    """Completes when the version has its final name."""
+
+
+def work_of(delta: GraphDelta, validated: Validated) -> dict[str, TableWork]:
+    """The tables that really change."""
+    found = {
+        key: TableWork(type=table.type, delta=table, outcome=validated.tables[key])
+        for key, table in delta.tables.items()
+    }
+    return {key: work for key, work in found.items() if work.actions and _has_effect(work)}
+
+
+def _has_effect(work: TableWork) -> bool:
+    # Overwriting an empty type with nothing is no change; any other replacement is.
+    return work.change.total > 0
+
+
+def table_actions(txn: WriteTxn, work: Mapping[str, TableWork]) -> tuple[TableAction, ...]:
+    """The plan's view of the work."""
+    actions: list[TableAction] = []
+    for key, item in work.items():
+        pin = txn.pin(key)
+        actions.append(
+            TableAction(
+                table_key=key,
+                path=item.type.table_path,
+                actions=item.actions if pin is not None else (Action.CREATE,),
+                base_version=pin.name.version if pin is not None else None,
+                rows=item.outcome.rows.num_rows,
+                removed=len(item.outcome.removed),
+            )
+        )
+    return tuple(actions)
+
+
+class Stager:
+    """Stages one operation's tables, attempt after attempt, without writing a file twice."""
+
+    def __init__(self, repository: Repository, operation_id: str) -> None:
+        self._repository = repository
+        self._operation_id = operation_id
+        self._files: dict[str, StagedFiles] = {}
+        self._staged: dict[str, Staged] = {}
+        self._attempts = 0
+        self.leftovers: list[str] = []
+        """Staging names that have served: the final names are copies of them."""
+
+    def stage(self, txn: WriteTxn, work: Mapping[str, TableWork]) -> dict[str, Staged]:
+        """Stage every table on the transaction's pins; tables staged on the same pin are kept."""
+        self._attempts += 1
+        name = f"{self._operation_id}-{self._attempts}"
+        pool = self._repository.pool
+        running = {
+            key: pool.submit(self._stage_table, txn, key, item, name)
+            for key, item in work.items()
+            if key not in self._staged or self._staged[key].base != txn.pin(key)
+        }
+        for key, task in running.items():
+            staged = task.result()
+            self.leftovers.append(staged.source)
+            pinning = pool.submit(self._repository.tables.pin, staged)
+            self._staged[key] = Staged(base=txn.pin(key), table=staged.table, pinning=pinning)
+        return {key: self._staged[key] for key in work}
+
+    def forget_files(self) -> None:
+        """Start over with a new delta: its rows are not the ones that were written."""
+        self._files.clear()
+        self._staged.clear()
+
+    def forget_handles(self) -> None:
+        """After a lost race: sessions that saw our unpublished versions must not serve readers."""
+        for staged in self._staged.values():
+            self._repository.forget_table(staged.table.name.path)
+
+    def _stage_table(self, txn: WriteTxn, key: str, item: TableWork, name: str) -> StagedTable:
+        tables = self._repository.tables
+        base = txn.table(key)
+        path, schema = item.type.table_path, table_schema(item.type)
+        changes: list[Change] = []
+        for action in item.actions:
+            match action:
+                case Action.UPSERT:
+                    changes.append(Upsert(rows=item.outcome.rows))
+                case Action.DELETE:
+                    changes.append(Remove(ids=item.outcome.removed))
+                case Action.REPLACE:
+                    changes.append(Replace(files=self._write_files(key, item, base)))
+                case Action.APPEND | Action.CREATE:
+                    changes.append(Append(files=self._write_files(key, item, base)))
+        staged = tables.stage(path, base, changes, schema, name)
+        if key in self._files:
+            staged.table.seed_cache(self._files[key], item.type.system_columns)
+        return staged
+
+    def _write_files(self, key: str, item: TableWork, base: Table | None) -> StagedFiles:
+        if key not in self._files:
+            self._files[key] = self._repository.tables.write_files(
+                item.type.table_path, item.outcome.rows, base
+            )
+        return self._files[key]

@@ -1,0 +1,86 @@
+"""The write transaction: one snapshot, pinned once.
+
+Every later phase takes the transaction and nothing re-resolves a branch, a schema or a table
+(INV-2). Reads through it are remembered: they are the read set that a lost race is judged by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from omnigraph.manifest.repository import AcceptedSchema, Branch, Repository
+from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.manifest.store import Head
+from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.tables import Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteTxn:
+    """A pinned snapshot and what was read of it. Implements ``CommittedState``."""
+
+    repository: Repository
+    branch: Branch
+    head: Head
+    schema: AcceptedSchema
+    consulted: set[str] = field(default_factory=set[str])
+    """Table keys whose content the write's decisions rest on."""
+
+    @staticmethod
+    def begin(repository: Repository, branch: Branch) -> WriteTxn:
+        """Pin the newest head this process knows of. Costs no request on a warm handle."""
+        head = branch.head
+        return WriteTxn(
+            repository=repository,
+            branch=branch,
+            head=head,
+            schema=repository.schema(head.snapshot.schema_hash),
+        )
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.head.snapshot
+
+    def pin(self, table_key: str) -> TablePin | None:
+        """The pinned version of a table; None while it has no dataset."""
+        return self.snapshot.pins.get(table_key)
+
+    def table(self, table_key: str) -> Table | None:
+        """The pinned table, opened; None while it has no dataset."""
+        pin = self.pin(table_key)
+        return self.repository.table(pin) if pin is not None else None
+
+    def row_count(self, table_key: str) -> int:
+        """Committed rows."""
+        self.consulted.add(table_key)
+        return self.snapshot.row_count(table_key)
+
+    def lookup(
+        self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
+    ) -> pa.Table:
+        """Committed rows whose ``column`` is among ``values``."""
+        self.consulted.add(table_key)
+        table = self.table(table_key)
+        if table is None:
+            return self._empty(table_key, columns)
+        return table.lookup(column, values, columns)
+
+    def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
+        """All committed rows, projected."""
+        self.consulted.add(table_key)
+        table = self.table(table_key)
+        if table is None:
+            return self._empty(table_key, columns)
+        return table.columns(columns)
+
+    def same_world(self, other: Snapshot, table_keys: set[str]) -> bool:
+        """Whether ``other`` shows the same schema and the same versions of these tables."""
+        return self.snapshot.schema_hash == other.schema_hash and all(
+            self.snapshot.pins.get(key) == other.pins.get(key) for key in table_keys
+        )
+
+    def _empty(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
+        schema = table_schema(self.schema.catalog.table(table_key))
+        return pa.schema([schema.field(c) for c in columns]).empty_table()

@@ -1,0 +1,73 @@
+"""Fixtures that every test folder shares: a place to put a graph, and Hypothesis profiles.
+
+The S3 server is started by the first test that asks for it, one per test process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from omnigraph.testing.proxy import CountingProxy
+from omnigraph.testing.s3 import BUCKET, S3Server, run_s3_server
+
+# A deadline measures the machine, not the code. Everything else that differs between a laptop and
+# CI is the choice of examples: CI must give the same answer twice.
+settings.register_profile(
+    "dev", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+_prefixes = count(1)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A real S3 server, with the bucket ``BUCKET``."""
+    with run_s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_proxy(s3_server: S3Server) -> Iterator[CountingProxy]:
+    """A fresh proxy in front of the server, no wider than the budgets assume."""
+    with CountingProxy(s3_server.endpoint, concurrency_max=8) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def s3_root(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty ``s3://`` place, with the environment that leads Lance and obstore to it."""
+    return _s3_place(monkeypatch, s3_server.env())
+
+
+@pytest.fixture
+def s3_proxied_root(
+    s3_server: S3Server, s3_proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """As ``s3_root``, by way of ``s3_proxy``."""
+    return _s3_place(monkeypatch, s3_server.env(s3_proxy.endpoint))
+
+
+@pytest.fixture(params=["local", "s3"])
+def store_root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty place on each kind of store: the test runs once per kind."""
+    if request.param == "local":
+        return str(tmp_path / "store")
+    return request.getfixturevalue("s3_root")
+
+
+def _s3_place(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> str:
+    # No setting of the machine may leak in: a session token or a profile would change the signature.
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    # The server is this process's own, so a counter is unique enough, and it reads well in a log.
+    return f"s3://{BUCKET}/t{next(_prefixes)}"

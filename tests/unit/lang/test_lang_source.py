@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from omnigraph.lang import Source, Span
+
+
+def test_position_is_one_based():
+    source = Source(name="t", text="ab\ncd\r\n\ne")
+    assert [source.position(i) for i in range(10)] == [
+        (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (4, 1), (4, 2),
+    ]  # fmt: skip
+
+
+def test_line_has_no_line_break():
+    source = Source(name="t", text="ab\ncd\r\n\ne")
+    assert [source.line(i) for i in (1, 2, 3, 4)] == ["ab", "cd", "", "e"]
+
+
+def test_underline_stays_on_its_line():
+    source = Source(name="t", text="abc\ndef")
+    found = source.diagnostic(code="X", message="m", span=Span(start=1, end=7))
+    assert (found.line, found.column, found.length, found.source_line) == (1, 2, 2, "abc")
+
+
+def test_diagnostic_at_the_end_of_the_text():
+    source = Source(name="t", text="abc\n")
+    found = source.diagnostic(code="X", message="m", span=Span(start=4, end=4))
+    assert (found.line, found.column, found.length, found.source_line) == (2, 1, 1, "")
+
+
+def test_unprintable_half_of_a_pair_is_replaced_in_the_shown_line():
+    source = Source(name="t", text="a\ud800b")
+    found = source.diagnostic(code="X", message="m", span=Span(start=1, end=2))
+    assert found.source_line == "a?b"
