@@ -1,0 +1,94 @@
+"""Omnigraph: a typed, versioned property graph on Lance.
+
+The errors are here at once; the rest is imported when it is first used, so that the command line
+can answer `--help` without loading Lance and Arrow.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    ConflictError,
+    ConstraintError,
+    CorruptionError,
+    Diagnostic,
+    ErrorKind,
+    FormatError,
+    InputError,
+    InternalError,
+    LimitError,
+    NotFoundError,
+    OmnigraphError,
+    QueryError,
+    SchemaError,
+    StorageError,
+    UsageError,
+    Violation,
+)
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph, SnapshotView, init, open
+    from omnigraph.manifest.snapshot import GraphCommit, TableChange
+    from omnigraph.results import Commits, LoadResult, Rows
+    from omnigraph.version import __version__
+
+__all__ = [
+    "AlreadyExistsError",
+    "CommitUnknownError",
+    "Commits",
+    "ConflictError",
+    "ConstraintError",
+    "CorruptionError",
+    "Diagnostic",
+    "ErrorKind",
+    "FormatError",
+    "Graph",
+    "GraphCommit",
+    "InputError",
+    "InternalError",
+    "LimitError",
+    "LoadResult",
+    "NotFoundError",
+    "OmnigraphError",
+    "QueryError",
+    "Rows",
+    "SchemaError",
+    "SnapshotView",
+    "StorageError",
+    "TableChange",
+    "UsageError",
+    "Violation",
+    "__version__",
+    "init",
+    "open",
+]
+
+_HOMES = {
+    "Commits": "omnigraph.results",
+    "Graph": "omnigraph.graph",
+    "GraphCommit": "omnigraph.manifest.snapshot",
+    "LoadResult": "omnigraph.results",
+    "Rows": "omnigraph.results",
+    "SnapshotView": "omnigraph.graph",
+    "TableChange": "omnigraph.manifest.snapshot",
+    "__version__": "omnigraph.version",
+    "init": "omnigraph.graph",
+    "open": "omnigraph.graph",
+}
+"""Where the names live that are imported when they are first used."""
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ Everything here delegates: reading to a pinned snapshot, writing to the one writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Self
 import pyarrow as pa
 
 from omnigraph.clock import Clock
-from omnigraph.errors import ErrorKind, NotFoundError, SchemaError, UsageError
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.load.export import write_jsonl
 from omnigraph.load.run import load_rows
@@ -274,6 +274,16 @@ class SnapshotView:
         return self._schema.catalog
 
     @property
+    def schema(self) -> str:
+        """The schema it is read with, as `.pg` text."""
+        return self._schema.source
+
+    @property
+    def schema_hash(self) -> str:
+        """Which schema that is."""
+        return self._schema.hash
+
+    @property
     def datasets(self) -> tuple[Dataset, ...]:
         """Every type of the schema with its table and row count."""
         return tuple(self._dataset(t) for t in self.catalog.types())
@@ -305,7 +315,9 @@ class SnapshotView:
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Write the snapshot as JSONL, nodes first; see ``Graph.export``."""
-        chosen = [self._type(name) for name in types] or list(self.catalog.types())
+        # An edge type answers to several spellings: each type is written once, however often named.
+        named = {t.table_key: t for t in (self._type(name) for name in types)}
+        chosen = list(named.values()) or list(self.catalog.types())
         lines = 0
         for graph_type in sorted(chosen, key=lambda t: t.kind == "edge"):
             for batch in self._batches(graph_type, table_schema(graph_type).names):
@@ -401,4 +413,3 @@ def _durability(durability: str) -> Durability:
         raise UsageError(f"unknown durability '{durability}'", hint="use process or fsync") from e
 
 
-__all__ = ["Graph", "Mapping", "SchemaError", "SnapshotView", "init", "open"]

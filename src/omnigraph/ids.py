@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ import pyarrow as pa
 from omnigraph.clock import Clock, SystemClock
 
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
+# Two characters at a time, as the two bytes of one number: ten bits are looked up at once.
+_PAIRS = np.stack([np.repeat(_ALPHABET, 32), np.tile(_ALPHABET, 32)], axis=1).view(np.uint16).ravel()
 ULID_LENGTH = 26
 
 
@@ -78,15 +80,27 @@ class SeededIds(SystemIds):
 
 
 def _encode(raw: npt.NDArray[np.uint8]) -> pa.StringArray:
-    """Base-32 encode rows of 16 bytes, sorted, as one Arrow string array without Python objects."""
-    count = len(raw)
-    # 128 bits do not divide by 5: two leading zero bits make 26 groups of five.
-    bits = np.zeros((count, 130), dtype=np.uint8)
-    bits[:, 2:] = np.unpackbits(raw, axis=1)
-    weights = np.array([16, 8, 4, 2, 1], dtype=np.uint8)
-    digits: npt.NDArray[Any] = bits.reshape(count, ULID_LENGTH, 5) @ weights
-    text = np.sort(_ALPHABET[digits].view(f"S{ULID_LENGTH}").ravel())
-    offsets = np.arange(0, (count + 1) * ULID_LENGTH, ULID_LENGTH, dtype=np.int32)
-    return pa.StringArray.from_buffers(
-        count, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(text))
-    )
+    """Base-32 encode rows of 16 bytes, sorted, as one Arrow string array without Python objects.
+
+    All rows begin with the same time stamp. A bulk load draws millions, so this counts.
+    """
+    words = raw.view(">u8").astype(np.uint64)
+    high, low = words[:, 0], words[:, 1]
+    # 64 of the 80 random bits decide the order, unless two rows agree in all of them.
+    leading = (high << np.uint64(48)) | (low >> np.uint64(16))
+    order = np.argsort(leading)
+    if np.any(leading[order][1:] == leading[order][:-1]):
+        order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    text = np.empty((len(raw), ULID_LENGTH // 2), dtype=np.uint16)
+    for pair in range(text.shape[1]):
+        shift = 10 * (text.shape[1] - 1 - pair)
+        if shift >= 64:
+            bits = high >> np.uint64(shift - 64)
+        elif shift > 54:  # these ten bits lie across both words
+            bits = (low >> np.uint64(shift)) | (high << np.uint64(64 - shift))
+        else:
+            bits = low >> np.uint64(shift)
+        text[:, pair] = _PAIRS[(bits & np.uint64(1023)).astype(np.intp)]
+    offsets = np.arange(0, (len(raw) + 1) * ULID_LENGTH, ULID_LENGTH, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(raw), pa.py_buffer(offsets), pa.py_buffer(text))

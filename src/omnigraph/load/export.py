@@ -32,6 +32,10 @@ _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 _TEXT = pa.large_string()
 
 
+class _NotJson(Exception):
+    """A stored value that JSON has no spelling for."""
+
+
 def write_jsonl(graph_type: GraphType, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> int:
     """Write every row as one line; returns how many.
 
@@ -76,7 +80,7 @@ def _lines(graph_type: GraphType, batch: pa.RecordBatch) -> pa.LargeStringArray:
             continue
         try:
             text = _json_text(values, graph_type.by_name[field.name].type)
-        except ValueError as error:
+        except _NotJson as error:
             raise CorruptionError(f"{graph_type.name}.{field.name}: {error}") from error
         fragments += _optional(f",{json.dumps(field.name)}:", text)
     return _join(*fragments, "}}\n")
@@ -108,7 +112,7 @@ def _lists(values: pa.Array, scalar: Scalar) -> pa.Array:
     offsets = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     lists = pa.LargeListArray.from_arrays(pa.array(offsets), elements, mask=values.is_null())
-    return _join("[", pc.binary_join(lists, ","), "]")
+    return _join("[", pc.binary_join(lists, pa.scalar(",", _TEXT)), "]")
 
 
 def _scalars(values: pa.Array, scalar: Scalar) -> pa.Array:
@@ -121,7 +125,7 @@ def _scalars(values: pa.Array, scalar: Scalar) -> pa.Array:
     if scalar is Scalar.DATETIME:
         return _instants(values)
     if scalar.is_float and not pc.all(pc.is_finite(values), min_count=0).as_py():
-        raise ValueError("JSON cannot carry a number that is not finite")
+        raise _NotJson("JSON cannot carry a number that is not finite")
     # Arrow prints a float as the shortest text that reads back as the same value of its width.
     return values.cast(_TEXT)
 

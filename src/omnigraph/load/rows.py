@@ -155,4 +155,3 @@ def with_fresh_ids(given: pa.ChunkedArray, ids: IdSource) -> pa.ChunkedArray:
         else:
             chunks.append(chunk)
     return pa.chunked_array(chunks, pa.string())
-

@@ -1,8 +1,8 @@
 """Days and instants as text, exactly: the grammar of Date and DateTime in input.
 
 A Date is `YYYY-MM-DD`. A DateTime is that day, alone (midnight) or with `T` or a blank and a time
-of day: `HH`, `HH:MM`, `HHMMSS` or `HH:MM:SS` with any number of decimals, then nothing (UTC), `Z` or
-an offset. This is the grammar of Arrow's own text casts, which the fast path uses, widened by
+of day: `HH`, `HH:MM`, `HHMMSS` or `HH:MM:SS` with any number of decimals, then nothing (UTC), `Z`
+or an offset. This is the grammar of Arrow's own text casts, which the fast path uses, widened by
 longer fractions; the two must stay in step (the property test compares them).
 
 Years run from 1 to 9999: what ISO text and Python can both express, so what is loaded can always be

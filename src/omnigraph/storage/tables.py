@@ -123,25 +123,21 @@ class Table:
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Whole columns, through the cache: only fragments not seen before are read."""
         with translated(f"reading columns of {self.name.path}", referenced=True):
-            fragments = [(f, _fragment_key(f)) for f in self.dataset.get_fragments()]
-            missing = [
-                (f, key)
-                for f, key in fragments
-                if any(self._cache.get(key, c) is None for c in names)
-            ]
-            fresh = self._read_fragments(missing, names)
-            parts: list[pa.Table] = []
-            for _, key in fragments:
-                part = fresh.get(key)
-                if part is None:
-                    # Another thread may have evicted an entry since the test above; then this
-                    # fragment is simply read again.
-                    kept = [self._cache.get(key, c) for c in names]
-                    if any(c is None for c in kept):
-                        return self.dataset.to_table(columns=list(names))
-                    part = pa.table(kept, names=list(names))
-                parts.append(part)
-        return pa.concat_tables(parts) if parts else self._empty(names)
+            fragments = [(f, _metadata_key(f.metadata)) for f in self.dataset.get_fragments()]
+            cached = {
+                key: [self._cache.get(key, name) for name in names] for _, key in fragments
+            }
+            missing = [(f, key) for f, key in fragments if any(c is None for c in cached[key])]
+            cached |= self._read_fragments(missing, names)
+        schema = pa.schema([self.dataset.schema.field(n) for n in names])
+        columns = [
+            pa.chunked_array(
+                [chunk for _, key in fragments for chunk in cached[key][i].chunks],
+                schema.field(i).type,
+            )
+            for i in range(len(names))
+        ]
+        return pa.table(columns, schema=schema)
 
     def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Rows whose ``column`` is one of ``values``, projected on ``columns``."""
@@ -169,21 +165,21 @@ class Table:
 
     def _read_fragments(
         self, fragments: Sequence[tuple[Any, FragmentKey]], names: Sequence[str]
-    ) -> dict[FragmentKey, pa.Table]:
+    ) -> dict[FragmentKey, list[Any]]:
         if not fragments:
             return {}
         table = self.dataset.scanner(
             columns=list(names), fragments=[f for f, _ in fragments], scan_in_order=True
         ).to_table()
-        parts: dict[FragmentKey, pa.Table] = {}
+        columns: dict[FragmentKey, list[Any]] = {}
         row = 0
         for fragment, key in fragments:
-            count = fragment.count_rows()
-            parts[key] = table.slice(row, count)
-            row += count
-            for name in names:
-                self._cache.put(key, name, parts[key][name])
-        return parts
+            part = table.slice(row, fragment.count_rows())
+            row += part.num_rows
+            columns[key] = list(part.columns)
+            for name, column in zip(names, part.columns, strict=True):
+                self._cache.put(key, name, column)
+        return columns
 
     def _fits_cache(self, column_count: int) -> bool:
         # 64 bytes a value is generous for keys; a table beyond half the cache is streamed instead.
@@ -353,10 +349,6 @@ def physical_table(rows: pa.Table) -> pa.Table:
         for column in rows.columns
     ]
     return pa.table(columns, schema=schema)
-
-
-def _fragment_key(fragment: Any) -> FragmentKey:
-    return _metadata_key(fragment.metadata)
 
 
 def _metadata_key(metadata: Any) -> FragmentKey:

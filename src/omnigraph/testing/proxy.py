@@ -45,6 +45,7 @@ class CountingProxy:
         self._finished: list[Request] = []
         self._unfinished: dict[int, _Exchange] = {}
         self._sequence = 0
+        self._reset_at = 0
         self._rules: list[FaultRule] = []
         self._bugs: list[BaseException] = []
         self._loop = asyncio.new_event_loop()
@@ -110,13 +111,14 @@ class CountingProxy:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """Every request since the last reset, in the order of arrival.
+        """Every request that arrived since the last reset, in the order of arrival.
 
         Those still in flight are there too, as far as they got: a client has its response a moment
         before the request counts as finished, and must not find it missing here.
         """
         with self._changed:
             seen = [*self._finished, *(e.request for e in self._unfinished.values())]
+            seen = [request for request in seen if request.sequence > self._reset_at]
         return tuple(sorted(seen, key=lambda request: request.sequence))
 
     @property
@@ -126,8 +128,12 @@ class CountingProxy:
             return self._sequence
 
     def reset(self) -> None:
-        """Forget what is finished, the peak and the fault rules. Latency and limit stay."""
+        """Forget all requests so far, the peak and the fault rules. Latency and limit stay.
+
+        A request that is in flight is forgotten too, and does not turn up when it finishes.
+        """
         with self._changed:
+            self._reset_at = self._sequence
             self._finished.clear()
             self._rules.clear()
             self.in_flight_max = 0
@@ -246,7 +252,8 @@ class CountingProxy:
         finally:
             with self._changed:
                 del self._unfinished[request.sequence]
-                self._finished.append(replace(exchange.request, end_s=time.monotonic()))
+                if request.sequence > self._reset_at:
+                    self._finished.append(replace(exchange.request, end_s=time.monotonic()))
                 self._changed.notify_all()
 
 

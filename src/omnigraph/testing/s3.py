@@ -76,7 +76,7 @@ class S3Server:
 
 @contextmanager
 def run_s3_server() -> Generator[S3Server, None, None]:
-    """Start a server (about three seconds) and stop it after the block."""
+    """Start a server (about two and a half seconds) and stop it after the block."""
     clock = SystemClock()
     for attempt in range(_START_ATTEMPTS):
         process = _Process(_find_weed())
@@ -144,6 +144,9 @@ class _Process:
             "-ip.bind=127.0.0.1",
             *http,
             *grpc,
+            # One master and no others: it leads at once. Otherwise its election races with the
+            # volume server's first heartbeat, and the second comes five seconds later.
+            "-master.peers=none",
             "-master.telemetry=false",
             # Volumes are files that grow as needed. A bucket takes seven at once, so the number
             # must not be small.

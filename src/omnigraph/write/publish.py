@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from omnigraph.errors import (
     CommitUnknownError,
     ConflictError,
+    ConstraintError,
     ErrorKind,
     InputError,
     NotFoundError,

@@ -125,9 +125,9 @@ def _input_jobs(table: TableDelta, found: _Findings) -> list[Job]:
         found.values = check_values(table)
 
     def identity() -> None:
-        repeats = repeated_ids(table)
-        found.identity = check_identity(table, repeats)
-        found.superseded = repeats.superseded()
+        if len(repeats := repeated_ids(table)):
+            found.identity = check_identity(table, repeats)
+            found.superseded = repeats.superseded()
 
     def repeats(group: tuple[str, ...]) -> None:
         found.repeats[group] = check_repeats(table, group)

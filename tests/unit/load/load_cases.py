@@ -43,11 +43,11 @@ def read(text: str | bytes, catalog: Catalog = CATALOG) -> dict[str, LoadedRows]
     return read_jsonl([source(text)], catalog, SeededIds(7))
 
 
-def node(name: str, **properties: object) -> str:
+def node(name: str, /, **properties: object) -> str:
     return json.dumps({"type": name, "data": properties}) + "\n"
 
 
-def edge(name: str, src: str, dst: str, **properties: object) -> str:
+def edge(name: str, src: str, dst: str, /, **properties: object) -> str:
     return json.dumps({"edge": name, "from": src, "to": dst, "data": properties}) + "\n"
 
 
@@ -95,15 +95,15 @@ def tables(draw: st.DrawFn, graph_type: GraphType = ALL) -> pa.Table:
 # --- generated lines, good and bad ------------------------------------------------------------
 
 _DIGITS = st.integers(0, 10**12).map(str)
+_NUMBERS = """
+0 -0 0.0 -0.0 1.0 1e5 1E+2 1e400 -1e400 1e-400 1e39 3.4028235e38 3.4028236e38 5e-324 1e-46 01 +1 1. .5
+1e - NaN Infinity -Infinity nan 0x10 1_000 2147483648 -2147483649 4294967296 18446744073709551615
+18446744073709551616 9223372036854775808 16777217 9007199254740993 16777217.0000000000000000000001
+0.1 0.3 1.00000017881393432617187499 1.00000017881393432617187501
+"""
 numbers = st.one_of(
     st.integers(-(2**65), 2**65).map(str),
-    st.sampled_from(
-        "0 -0 0.0 -0.0 1.0 1e5 1E+2 1e400 -1e400 1e-400 1e39 3.4028235e38 3.4028236e38 5e-324 1e-46 "
-        "01 +1 1. .5 1e - NaN Infinity -Infinity nan 0x10 1_000 2147483648 -2147483649 4294967296 "
-        "18446744073709551615 18446744073709551616 9223372036854775808 16777217 9007199254740993 "
-        "16777217.0000000000000000000001 0.1 0.3 1.00000017881393432617187499 "
-        "1.00000017881393432617187501".split()
-    ),
+    st.sampled_from(_NUMBERS.split()),
     st.floats(**_finite).map(repr),
     st.builds(lambda a, b: f"{a}.{b}", _DIGITS, _DIGITS),
     st.just("9" * 5000),

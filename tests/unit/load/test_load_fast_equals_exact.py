@@ -86,7 +86,11 @@ def _blocks(draw: st.DrawFn) -> bytes:
     raw = _bytes(lines, None)
     if draw(st.integers(0, 25)) == 0:
         position = draw(st.integers(0, len(raw) - 2))
-        raw = raw[:position] + draw(st.sampled_from([b"\xff", b"\xed\xa0\x80", b"\xc0\x80"])) + raw[position:]
+        raw = (
+            raw[:position]
+            + draw(st.sampled_from([b"\xff", b"\xed\xa0\x80", b"\xc0\x80"]))
+            + raw[position:]
+        )
     return raw
 
 

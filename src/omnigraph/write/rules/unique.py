@@ -45,7 +45,7 @@ def repeated_ids(delta: TableDelta) -> Repeats:
 
 def check_identity(delta: TableDelta, repeats: Repeats) -> list[Finding]:
     """An identity twice in one input. Supplied ids may repeat in a merge: there the last wins."""
-    if not len(repeats) or (delta.mode is WriteMode.MERGE and not is_keyed(delta.type)):
+    if delta.mode is WriteMode.MERGE and not is_keyed(delta.type):
         return []
     members = identity_members(delta.type)
     rows, firsts = repeats.later()

@@ -1,0 +1,47 @@
+# Two commands are enough for a newcomer: `make demo` and `make test`. Each sets itself up.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test check format golden bench lock clean help
+
+help:            ## show the targets
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
+
+$(READY): requirements/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omnigraph needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY)   ## build an example graph and look at it
+	$(BIN)/python examples/demo.py
+
+test: $(READY)   ## the whole suite
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(READY)  ## ruff, pyright, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -q tests/guards
+
+format: $(READY) ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+golden: $(READY) ## rewrite golden files; review the diff
+	GOLDEN_UPDATE=1 $(BIN)/python -m pytest -q tests/unit/schema/test_golden.py
+	$(BIN)/python -m omnigraph.cli.reference > docs/reference/cli.md
+
+bench: $(READY)  ## ratios against raw pylance, measured in one run
+	$(BIN)/python benchmarks/bulk_load.py
+
+lock: $(READY)   ## compile the locked versions from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet -o requirements/dev.txt
+
+clean:           ## remove everything that was built
+	rm -rf $(VENV) .demo .bench .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,111 @@
+"""The edge of the program: every way a command can end becomes a message and an exit code.
+
+    shell -> main -> [App.main] -> command -> library
+
+Errors raised on purpose show their message and hint. Anything else is a bug of ours and says so,
+without a traceback unless OMNIGRAPH_TRACEBACK=1 asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TextIO, cast
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from omnigraph.cli.exits import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAGE
+from omnigraph.cli.settings import Settings
+from omnigraph.cli.streams import write_error
+from omnigraph.errors import ErrorKind, InternalError, OmnigraphError, UsageError
+
+TRACEBACK_VARIABLE = "OMNIGRAPH_TRACEBACK"
+
+
+class App(click.Group):
+    """The root command; the same edge for a process and for tests that call it."""
+
+    def main(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> NoReturn:
+        """Run and exit."""
+        words = list(sys.argv[1:] if args is None else args)
+        # A guess until the option is read: an unreadable command line gets its answer too.
+        settings = Settings(json="--json" in words)
+        sys.exit(self._run(words, prog_name or "omnigraph", settings, extra))
+
+    def _run(
+        self, words: list[str], prog_name: str, settings: Settings, extra: dict[str, Any]
+    ) -> int:
+        extra = extra | {"obj": settings, "standalone_mode": False}
+        run: Callable[..., object] = super().main
+        try:
+            # Without standalone mode click returns the code of an explicit exit.
+            code = cast("int | None", run(words, prog_name, **extra))
+            return OK if code is None else code
+        except OmnigraphError as e:
+            return _failed(e, settings)
+        except NoArgsIsHelpError as e:
+            write_error(e.format_message() + "\n")
+            return USAGE
+        except click.ClickException as e:
+            return _failed(_from_click(e), settings)
+        except (KeyboardInterrupt, click.Abort):
+            write_error("interrupted\n")
+            return INTERRUPTED
+        except BrokenPipeError:
+            _silence(sys.stdout)
+            return BROKEN_PIPE
+        except Exception as e:
+            return _failed(_bug(e), settings)
+
+
+def _failed(error: OmnigraphError, settings: Settings) -> int:
+    if error.kind is ErrorKind.INTERNAL and not error.hint:
+        error.hint = (
+            "this is a bug in omnigraph, please report it; "
+            f"{TRACEBACK_VARIABLE}=1 shows where it happened"
+        )
+    try:
+        settings.output.failure(error)
+    except (BrokenPipeError, OmnigraphError):
+        # Nobody reads, or nothing can be written: the exit code is all that is left to say.
+        _silence(sys.stdout)
+    if os.environ.get(TRACEBACK_VARIABLE) == "1":
+        write_error("".join(traceback.format_exception(error)))
+    return EXIT_CODES[error.kind]
+
+
+def _from_click(error: click.ClickException) -> OmnigraphError:
+    """Click's own findings about the command line, in our shape."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return UsageError(error.format_message())
+    return UsageError(
+        error.format_message(),
+        hint=f"{context.get_usage().replace('Usage:', 'usage:')}\n"
+        f"'{context.command_path} --help' explains it",
+    )
+
+
+def _bug(error: Exception) -> OmnigraphError:
+    message = f"internal error: {type(error).__name__}: {error}"
+    found = InternalError(message, details={"exception": type(error).__name__})
+    found.__cause__ = error
+    return found
+
+
+def _silence(stream: TextIO) -> None:
+    """Let the interpreter's last flush go nowhere instead of complaining."""
+    if cast("TextIO | None", stream) is None:
+        return
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

@@ -1,0 +1,151 @@
+"""`omnigraph load`: JSONL into a graph, as one commit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+
+import click
+
+from omnigraph.cli.exits import FAILURE
+from omnigraph.cli.meter import Unit
+from omnigraph.cli.options import (
+    WORDS,
+    actor_option,
+    branch_option,
+    common_options,
+    durability_option,
+    examples,
+    json_option,
+    target,
+    target_options,
+)
+from omnigraph.cli.settings import Settings
+from omnigraph.cli.streams import is_terminal, printable
+from omnigraph.clock import SystemClock
+from omnigraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from omnigraph.load.jsonl import JsonlSource
+
+STDIN = "-"
+
+
+@click.command(
+    "load",
+    epilog=examples(
+        "omnigraph load ./fleet --data vessels.jsonl --data calls.jsonl --mode append",
+        "omnigraph load ./fleet --data new.jsonl --mode merge --as alice --message 'June'",
+        "zcat dump.jsonl.gz | omnigraph load ./fleet --data - --mode overwrite",
+    ),
+)
+@target_options
+@click.option(
+    "--data",
+    "files",
+    type=WORDS,
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="A JSONL file, or - for stdin. May be repeated: all files are one commit.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["append", "merge", "overwrite"]),
+    required=True,
+    help="append: insert, refuse ids that exist. merge: insert or replace. "
+    "overwrite: the data becomes the whole content of every type it mentions.",
+)
+@branch_option
+@click.option("--message", type=WORDS, metavar="TEXT", help="Why; recorded in the commit.")
+@actor_option
+@durability_option
+@click.option("--yes", is_flag=True, help="Overwrite on a remote store without asking.")
+@json_option
+@common_options
+@click.pass_obj
+def load_command(
+    settings: Settings,
+    uri: str | None,
+    store: str | None,
+    files: tuple[str, ...],
+    mode: str,
+    branch: str,
+    message: str | None,
+    actor: str | None,
+    durability: str,
+    yes: bool,
+) -> None:
+    """Load JSONL into a graph as one commit.
+
+    Everything is checked against the schema before anything is published; either all of it is
+    published or nothing. Findings name the file and the line.
+
+    A line is {"type": "Vessel", "data": {...}} or
+    {"edge": "CallsAt", "from": ID, "to": ID, "data": {...}}.
+    """
+    place = target(uri, store)
+    if files.count(STDIN) > 1:
+        raise UsageError("stdin is named twice", hint="give --data - once")
+    if mode == "overwrite" and not yes:
+        _confirm(settings, place, can_ask=not settings.json and STDIN not in files)
+
+    from omnigraph.graph import open as open_graph
+
+    output = settings.output
+    clock = SystemClock()
+    with open_graph(place, durability=durability) as graph:
+        if STDIN in files and is_terminal(sys.stdin):
+            output.notice("reading from the terminal; end with Ctrl-D")
+        source, total_bytes = _source(files)
+        started_s = clock.monotonic_s()
+        with output.meter("reading", total_bytes, Unit.BYTES) as meter:
+            result = graph.load(
+                source,
+                mode=mode,
+                branch=branch,
+                actor=actor,
+                message=message,
+                progress=meter.advance_to,
+            )
+        output.loaded(result, clock.monotonic_s() - started_s)
+
+
+def _source(files: Sequence[str]) -> tuple[Any, int | None]:
+    """What to load, and its size if all of it is in plain files.
+
+    Only plain files may be handed over as paths: the library reads those again when it has to
+    repeat an attempt, and a pipe such as /dev/fd/63 would be empty the second time.
+    """
+    paths = [Path(name) for name in files if name != STDIN]
+    # A file that is not there counts as plain: the library tells what is wrong with it.
+    plain = len(paths) == len(files) and all(p.is_file() or not p.exists() for p in paths)
+    if plain:
+        return paths, sum(p.stat().st_size for p in paths if p.exists())
+    return [_stream(name) for name in files], None
+
+
+def _stream(name: str) -> JsonlSource:
+    from omnigraph.load.jsonl import JsonlSource, file_source
+
+    if name != STDIN:
+        return file_source(name)
+    if cast("TextIO | None", sys.stdin) is None:
+        raise UsageError("stdin is closed", hint="give the path of a file")
+    return JsonlSource(name="<stdin>", open=lambda: cast(BinaryIO, sys.stdin.buffer))
+
+
+def _confirm(settings: Settings, place: str, *, can_ask: bool) -> None:
+    """Replacing content on a store that others share wants a second look."""
+    from omnigraph.storage.location import locate
+
+    if locate(place).is_local:
+        return
+    if not can_ask or not is_terminal(sys.stdin):
+        raise UsageError(f"overwriting {place} needs --yes", hint="it is not on this machine")
+    question = f"Replace every type that the data mentions in {printable(place)}?"
+    if not click.confirm(question, err=True):
+        settings.output.notice("nothing was changed")
+        raise click.exceptions.Exit(FAILURE)

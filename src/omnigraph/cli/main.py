@@ -1,0 +1,84 @@
+"""The `omnigraph` command.
+
+Commands import the library inside their functions: `--help`, `version` and a wrong option answer
+without loading Lance and Arrow.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO, cast
+
+import click
+
+from omnigraph.cli.boundary import App
+from omnigraph.cli.commands.commit import commit_group
+from omnigraph.cli.commands.export import export_command
+from omnigraph.cli.commands.init import init_command
+from omnigraph.cli.commands.load import load_command
+from omnigraph.cli.commands.schema import schema_group
+from omnigraph.cli.commands.snapshot import snapshot_command
+from omnigraph.cli.commands.version import version_command
+from omnigraph.cli.options import HELP_NAMES, common_options, examples
+from omnigraph.cli.streams import write_text
+
+
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from omnigraph.version import __version__
+
+        write_text(f"omnigraph {__version__}\n")
+        ctx.exit()
+
+
+@click.group(
+    cls=App,
+    context_settings=HELP_NAMES,
+    epilog=examples(
+        "omnigraph init ./fleet --schema fleet.pg",
+        "omnigraph load ./fleet --data vessels.jsonl --mode append",
+        "omnigraph snapshot ./fleet",
+    ),
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+@common_options
+def app() -> None:
+    """Omnigraph: a typed, versioned property graph on Lance.
+
+    A graph is a folder or an s3:// prefix. Name it as an argument, with --store, or once in the
+    variable OMNIGRAPH_STORE.
+    """
+
+
+for _command in (
+    init_command,
+    load_command,
+    export_command,
+    snapshot_command,
+    commit_group,
+    schema_group,
+    version_command,
+):
+    app.add_command(_command)
+
+
+def main() -> None:
+    """The entry point of the installed script."""
+    for stream in (sys.stdout, sys.stderr):
+        found = cast("TextIO | None", stream)
+        reconfigure = getattr(found, "reconfigure", None)
+        if reconfigure is not None:
+            # A terminal that cannot show a character gets its escape, not a crash.
+            reconfigure(errors="backslashreplace")
+    app.main()
+
+
+if __name__ == "__main__":
+    main()

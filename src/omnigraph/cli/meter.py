@@ -1,0 +1,150 @@
+"""How far a long operation is: a bar on stderr, shown only when there is something to wait for.
+
+    library's progress callback -> [Meter] -> rich.progress, from the first second on
+
+A timer starts the bar, not the callback: the library reads first and then checks and writes without
+calling anybody, and that part can be the long one.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from threading import Lock, Timer
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+DELAY_S = 1.0
+"""Shorter operations show no bar."""
+
+
+class Unit(StrEnum):
+    """What is counted."""
+
+    BYTES = "bytes"
+    ENTITIES = "entities"
+
+
+class Meter(AbstractContextManager["Meter"]):
+    """Told how much is done, from any thread, as long as it is entered."""
+
+    def advance_to(self, done: int) -> None:
+        """So much is done in all."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """The operation is over."""
+
+
+class SilentMeter(Meter):
+    """Shows nothing."""
+
+
+class BarMeter(Meter):
+    """A bar on a terminal."""
+
+    def __init__(
+        self,
+        console: Console,
+        label: str,
+        total: int | None,
+        unit: Unit,
+        *,
+        last_label: str | None = None,
+        delay_s: float = DELAY_S,
+    ) -> None:
+        self._console = console
+        self._label = label
+        self._total = total
+        self._unit = unit
+        self._last_label = last_label
+        self._done = 0
+        self._bar: Progress | None = None
+        self._over = False
+        self._lock = Lock()
+        self._timer = Timer(delay_s, self._start)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._over = True
+            if self._bar is not None:
+                self._bar.stop()
+
+    def advance_to(self, done: int) -> None:
+        """So much is done in all; at the total the last, unmeasured part of the work begins."""
+        with self._lock:
+            self._done = done
+            if self._bar is not None:
+                self._show(self._bar)
+
+    def _start(self) -> None:
+        # rich.progress is only imported once there is a bar to show.
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if self._over:
+                return
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[amount]}"),
+                TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+                # The streams of the process are not this thread's to replace.
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._bar.add_task(self._label, total=self._total, amount="")
+            self._show(self._bar)
+            self._bar.start()
+
+    def _show(self, bar: Progress) -> None:
+        measured = bar.tasks[0].id
+        bar.update(
+            measured,
+            completed=self._done,
+            amount=amount_text(self._done, self._total, self._unit),
+        )
+        reached = self._total is not None and self._done >= self._total
+        if self._last_label and reached and len(bar.tasks) == 1:
+            # A task without a total pulses; rich cannot take the total away from the first one.
+            bar.add_task(self._last_label, total=None, amount="")
+            bar.update(measured, visible=False)
+
+
+def amount_text(done: int, total: int | None, unit: Unit) -> str:
+    """``12 of 34 MB``, ``5 of 7 entities``; without a total only what is done."""
+    if unit is Unit.ENTITIES:
+        of_total = f" of {total:,}" if total is not None else ""
+        return f"{done:,}{of_total} {unit}"
+    scale, suffix = next(
+        ((size, name) for size, name in _SIZES if max(done, total or 0) >= size), _SIZES[-1]
+    )
+    shown = f"{done / scale:,.0f}" if scale == 1 else f"{done / scale:,.1f}"
+    if total is None:
+        return f"{shown} {suffix}"
+    of_total = f"{total / scale:,.0f}" if scale == 1 else f"{total / scale:,.1f}"
+    return f"{shown} of {of_total} {suffix}"
+
+
+_SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))

@@ -1,0 +1,144 @@
+"""Options that several commands share, and the rules between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from click.types import StringParamType
+
+from omnigraph.cli.settings import Settings
+from omnigraph.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+STORE_VARIABLE = "OMNIGRAPH_STORE"
+ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
+
+
+class Words(StringParamType):
+    """Text that can be stored: arguments may hold any bytes, a graph only holds UTF-8."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text, or a usage error."""
+        text = super().convert(value, param, ctx)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail("is not valid UTF-8.", param, ctx)
+        return text
+
+
+WORDS = Words()
+
+
+def examples(*lines: str) -> str:
+    """An epilog that click does not rewrap."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def target_options(command: Command) -> Command:
+    """The graph: as an argument, an option or from the environment. See ``target``."""
+    command = click.option(
+        "--store",
+        type=WORDS,
+        metavar="URI",
+        envvar=STORE_VARIABLE,
+        show_envvar=True,
+        help="The graph, instead of the argument.",
+    )(command)
+    return click.argument("uri", type=WORDS, required=False)(command)
+
+
+def target(uri: str | None, store: str | None) -> str:
+    """Which graph is meant; the environment is asked last."""
+    source = click.get_current_context().get_parameter_source("store")
+    said = store if source is ParameterSource.COMMANDLINE else None
+    if uri is not None and said is not None and uri.rstrip("/") != said.rstrip("/"):
+        raise UsageError(f"two graphs are named: {uri} and --store {said}", hint="give one of them")
+    found = uri if uri is not None else store
+    if found is None:
+        raise UsageError(
+            "no graph is named",
+            hint=f"give its folder or s3://bucket/prefix as an argument, "
+            f"with --store, or in {STORE_VARIABLE}",
+        )
+    return found
+
+
+def common_options(command: Command) -> Command:
+    """Options of every command."""
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_quiet,
+        help="Say nothing but what was asked for, and errors.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """A command that can answer programs."""
+    return click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_json,
+        help="Answer with one JSON document on stdout; errors too.",
+    )(command)
+
+
+def branch_option(command: Command) -> Command:
+    """Which branch."""
+    return click.option(
+        "--branch",
+        type=WORDS,
+        default="main",
+        show_default=True,
+        metavar="NAME",
+        help="The branch.",
+    )(command)
+
+
+def actor_option(command: Command) -> Command:
+    """Who does it."""
+    return click.option(
+        "--as",
+        "actor",
+        type=WORDS,
+        metavar="ACTOR",
+        envvar=ACTOR_VARIABLE,
+        show_envvar=True,
+        callback=_not_empty,
+        help="Who makes the commit; recorded in it.",
+    )(command)
+
+
+def durability_option(command: Command) -> Command:
+    """What an acknowledged write survives."""
+    return click.option(
+        "--durability",
+        type=click.Choice(["process", "fsync"]),
+        default="process",
+        show_default=True,
+        help="What the commit survives: a crash of the process, or also of the machine (fsync).",
+    )(command)
+
+
+def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    # Said before or after the command's name, it holds.
+    ctx.ensure_object(Settings).quiet |= value
+
+
+def _set_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.ensure_object(Settings).json = value
+
+
+def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("must not be empty.", ctx, param)
+    return value

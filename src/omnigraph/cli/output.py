@@ -1,0 +1,142 @@
+"""What a command says: values in, text for people or JSON for programs out.
+
+    command -> value of the library -> [Output] -> RichOutput | JsonOutput -> stdout
+
+Commands never format anything. Results go to stdout, everything about the run (errors, notices,
+progress) to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli.failure import summary
+from omnigraph.cli.meter import Meter, SilentMeter, Unit
+from omnigraph.cli.streams import printable, write_bytes, write_error
+from omnigraph.errors import OmnigraphError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from omnigraph.graph import SnapshotView
+    from omnigraph.manifest.snapshot import GraphCommit
+    from omnigraph.results import Commits, LoadResult
+
+
+class Output(ABC):
+    """Everything the commands can say."""
+
+    @abstractmethod
+    def created(self, uri: str, view: SnapshotView) -> None:
+        """A graph was created."""
+
+    @abstractmethod
+    def loaded(self, result: LoadResult, elapsed_s: float) -> None:
+        """A load is done."""
+
+    @abstractmethod
+    def exported(self, lines: int, path: Path | None) -> None:
+        """An export is done; ``path`` is None for stdout."""
+
+    @abstractmethod
+    def snapshot(self, uri: str, view: SnapshotView) -> None:
+        """What a branch holds."""
+
+    @abstractmethod
+    def commits(self, commits: Commits) -> None:
+        """A part of the history, newest first."""
+
+    @abstractmethod
+    def commit(self, commit: GraphCommit) -> None:
+        """One commit."""
+
+    @abstractmethod
+    def schema(self, view: SnapshotView) -> None:
+        """The accepted schema."""
+
+    @abstractmethod
+    def version(self, versions: dict[str, str]) -> None:
+        """The release and what it runs on."""
+
+    @abstractmethod
+    def failure(self, error: OmnigraphError) -> None:
+        """The command failed."""
+
+    @abstractmethod
+    def notice(self, text: str) -> None:
+        """Something worth knowing while the command runs."""
+
+    @abstractmethod
+    def meter(self, label: str, total: int | None, unit: Unit) -> Meter:
+        """A context manager that is told how far an operation is."""
+
+
+class JsonOutput(Output):
+    """One JSON document on stdout."""
+
+    def created(self, uri: str, view: SnapshotView) -> None:
+        """A graph was created."""
+        self._write(
+            {
+                "uri": uri,
+                "graph_commit_id": view.commit.id,
+                "schema_hash": view.schema_hash,
+                "nodes": len(view.catalog.nodes),
+                "edges": len(view.catalog.edges),
+                "actor_id": view.commit.actor,
+            }
+        )
+
+    def loaded(self, result: LoadResult, elapsed_s: float) -> None:
+        """A load is done."""
+        self._write(result.to_dict())
+
+    def exported(self, lines: int, path: Path | None) -> None:
+        """An export is done; its JSONL is the output."""
+
+    def snapshot(self, uri: str, view: SnapshotView) -> None:
+        """What a branch holds."""
+        self._write(view.to_dict())
+
+    def commits(self, commits: Commits) -> None:
+        """A part of the history, newest first."""
+        self._write({"commits": commits.to_dicts()})
+
+    def commit(self, commit: GraphCommit) -> None:
+        """One commit."""
+        self._write(commit.to_dict())
+
+    def schema(self, view: SnapshotView) -> None:
+        """The accepted schema."""
+        self._write(
+            {
+                "graph_commit_id": view.commit.id,
+                "schema_hash": view.schema_hash,
+                "schema_source": view.schema,
+                "nodes": list(view.catalog.nodes),
+                "edges": list(view.catalog.edges),
+            }
+        )
+
+    def version(self, versions: dict[str, str]) -> None:
+        """The release and what it runs on."""
+        self._write(versions)
+
+    def failure(self, error: OmnigraphError) -> None:
+        """The envelope on stdout, one line for people on stderr."""
+        self._write(error.to_dict())
+        write_error(f"error: {printable(summary(error))}\n")
+
+    def notice(self, text: str) -> None:
+        """Programs do not read notices."""
+
+    def meter(self, label: str, total: int | None, unit: Unit) -> Meter:
+        """Programs do not watch bars."""
+        return SilentMeter()
+
+    def _write(self, document: dict[str, Any]) -> None:
+        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        # A file name may hold bytes that are no UTF-8; the escape that replaces them is valid JSON.
+        write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,197 @@
+"""Results as text for people, as rich renderables; nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from omnigraph.cli.streams import printable
+from omnigraph.manifest.snapshot import GraphCommit, TableChange
+from omnigraph.results import Commits, LoadResult, TypeCount, instant
+
+if TYPE_CHECKING:
+    from omnigraph.graph import SnapshotView
+
+_ID = "yellow"
+_QUIET = "bright_black"
+
+
+def created_text(uri: str, view: SnapshotView) -> Text:
+    """What was made and what to do next."""
+    nodes, edges = len(view.catalog.nodes), len(view.catalog.edges)
+    shown = printable(uri)
+    types = f"{_number(nodes, 'node type')} and {_number(edges, 'edge type')}"
+    return Text.assemble(
+        ("Created ", "green"),
+        f"a graph at {shown} with {types}\n",
+        *_commit_line(view.commit),
+        ("\nNext: ", "bold"),
+        f"omnigraph load {_quoted(shown)} --data FILE.jsonl --mode append",
+    )
+
+
+def loaded_text(result: LoadResult, elapsed_s: float, *, types_max: int | None) -> Text:
+    """What was loaded, and the commit; ``types_max`` bounds the list of types."""
+    place = f"{printable(result.uri)} in {duration(elapsed_s)}"
+    if not result.total_entities and result.commit is None:
+        return Text(f"Nothing to load: the input holds no entities ({place})")
+    counts = (*result.nodes, *result.edges)
+    first = Text.assemble(
+        ("Loaded ", "green"),
+        f"{_number(result.total_entities, 'entity', 'entities')} ({_types(counts, types_max)}) "
+        f"into {place}\n",
+    )
+    if result.commit is None:
+        return first + Text("no commit: the graph held all of it already")
+    return first + Text.assemble(*_commit_line(result.commit), "  ", *_change(result.changes))
+
+
+def exported_text(lines: int, name: str) -> Text:
+    """How much went where."""
+    return Text.assemble(
+        ("Exported ", "green"), f"{_number(lines, 'entity', 'entities')} to {printable(name)}"
+    )
+
+
+def snapshot_parts(uri: str, view: SnapshotView) -> tuple[Text, Table]:
+    """The head commit, and a table of types with totals."""
+    head = Text.assemble(
+        (printable(uri), "bold"), f"  {view.branch} at version {view.version}\n",
+        *_commit_line(view.commit, with_branch=False),
+        (f"  {_when(view.commit)}", _QUIET),
+        *_by(view.commit),
+        "\n",
+    )  # fmt: skip
+    datasets = view.datasets
+    total = sum(d.entity_count for d in datasets)
+    table = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False, header_style="bold")
+    table.add_column("type", _number(len(datasets), "type"), overflow="fold")
+    table.add_column("kind")
+    table.add_column("entities", f"{total:,}", justify="right")
+    table.add_column("version", justify="right")
+    for d in datasets:
+        version = "-" if d.published_dataset_version is None else str(d.published_dataset_version)
+        table.add_row(
+            Text(d.type_name, "cyan"),
+            Text(d.entity_kind, _QUIET),
+            f"{d.entity_count:,}",
+            Text(version, _QUIET),
+        )
+    return head, table
+
+
+def commits_text(commits: Commits) -> Text:
+    """One line a commit, like `git log --oneline`."""
+    if not commits:
+        return Text("No commits match.")
+    changes = [Text.assemble(*_change(c.changes)) for c in commits]
+    actors = [printable(c.actor) if c.actor else "-" for c in commits]
+    width = max(t.cell_len for t in changes)
+    actor_width = max(len(a) for a in actors)
+    kind_width = max(len(c.kind) for c in commits)
+    lines: list[Text] = []
+    for commit, change, actor in zip(commits, changes, actors, strict=True):
+        line = Text.assemble(
+            (commit.id, _ID),
+            (f"  {_when(commit)}  ", _QUIET),
+            (f"{actor:<{actor_width}}  ", "cyan"),
+            f"{commit.kind:<{kind_width}}  ",
+            change,
+        )
+        if commit.message:
+            message, *rest = printable(commit.message).splitlines() or [""]
+            line.append(" " * (width - change.cell_len) + "  " + message + (" …" if rest else ""))
+        line.rstrip()
+        lines.append(line)
+    return Text("\n").join(lines)
+
+
+def commit_text(commit: GraphCommit) -> Text:
+    """Everything about one commit."""
+    rows = [
+        ("branch", commit.branch),
+        ("version", str(commit.manifest_version)),
+        ("parent", commit.parent_id or "- (the first commit)"),
+        ("merged", commit.merged_parent_id),
+        ("actor", printable(commit.actor) if commit.actor else "-"),
+        ("date", _when(commit)),
+        ("kind", commit.kind),
+    ]
+    text = Text.assemble("commit ", (commit.id, _ID))
+    for label, value in rows:
+        if value is not None:
+            text.append(f"\n{label + ':':<9}", _QUIET).append(value)
+    if commit.message:
+        lines = printable(commit.message).split("\n")
+        text.append("\n\n" + "\n".join(f"    {line}" for line in lines))
+    if commit.changes:
+        text.append("\n")
+        names = [key.partition(":")[2] for key in commit.changes]
+        width = max(len(name) for name in names)
+        for name, change in zip(names, commit.changes.values(), strict=True):
+            text.append("\n  ").append(f"{name:<{width}}", "cyan").append("  ")
+            text.append_text(Text.assemble(*_change({name: change})))
+    return text
+
+
+def duration(seconds: float) -> str:
+    """``0.21 s``, ``12.3 s``, ``3 min 05 s``."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s"
+
+
+def _commit_line(commit: GraphCommit, *, with_branch: bool = True) -> list[str | tuple[str, str]]:
+    return [
+        "commit ",
+        (commit.id, _ID),
+        f" on {printable(commit.branch)}" if with_branch else "",
+    ]
+
+
+def _by(commit: GraphCommit) -> list[str | tuple[str, str]]:
+    by = [f"  {commit.kind}"]
+    if commit.actor:
+        by.append(f" by {printable(commit.actor)}")
+    return [*by]
+
+
+def _change(changes: Mapping[str, TableChange]) -> list[str | tuple[str, str]]:
+    """``+2 ~1 -3``: inserted, updated, deleted; what is zero is left out."""
+    totals = [
+        ("+", "green", sum(c.inserted for c in changes.values())),
+        ("~", "blue", sum(c.updated for c in changes.values())),
+        ("-", "red", sum(c.deleted for c in changes.values())),
+    ]
+    parts: list[str | tuple[str, str]] = []
+    for sign, style, count in totals:
+        if count:
+            parts += [" " if parts else "", (f"{sign}{count:,}", style)]
+    return parts
+
+
+def _types(counts: Sequence[TypeCount], types_max: int | None) -> str:
+    shown = counts if types_max is None else counts[:types_max]
+    parts = [f"{c.entities_loaded:,} {c.name}" for c in shown]
+    if more := len(counts) - len(shown):
+        parts.append(f"and {_number(more, 'more type')}")
+    return ", ".join(parts)
+
+
+def _when(commit: GraphCommit) -> str:
+    return f"{instant(commit.created_at_us):%Y-%m-%d %H:%M:%S}Z"
+
+
+def _number(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _quoted(argument: str) -> str:
+    return f"'{argument}'" if any(c.isspace() for c in argument) else argument

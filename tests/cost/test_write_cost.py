@@ -1,0 +1,151 @@
+"""Object-store requests of writes: counted on a real S3 server, with at most 8 in flight.
+
+The budgets are those of docs/dev/cost-budgets.md. Counts are exact, so these tests cannot flicker.
+"""
+
+from __future__ import annotations
+
+import omnigraph
+import pytest
+from omnigraph.testing.measure import measure, serial_hops
+from omnigraph.testing.proxy import CountingProxy
+
+SCHEMA = """
+node Person { name: String @key }
+edge Knows: Person -> Person { since: I32? }
+"""
+WRITE_REQUESTS_MAX = 12
+WRITE_HOPS_MAX = 8
+INIT_REQUESTS_MAX = 12
+COLD_OPEN_REQUESTS_MAX = 6
+
+
+def with_types(count: int) -> str:
+    """The schema with more node types, so that it has ``count`` types and one edge type."""
+    return SCHEMA + "\n".join(
+        f"node Extra{i} {{ code: String @key  size: I64?  seen: Date? }}" for i in range(count - 1)
+    )
+
+
+def people(*names: str) -> list[dict]:
+    return [{"type": "Person", "data": {"name": name}} for name in names]
+
+
+def knows(source: str, target: str) -> dict:
+    return {"edge": "Knows", "from": source, "to": target}
+
+
+@pytest.mark.parametrize("types", [1, 200])
+def test_init_and_cold_open_cost_the_same_for_any_number_of_types(
+    types: int, s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    with measure(s3_proxy) as io:
+        omnigraph.init(s3_proxied_root, with_types(types)).close()
+    assert io.count() == 9 <= INIT_REQUESTS_MAX, io.log()
+    with measure(s3_proxy) as io:
+        omnigraph.open(s3_proxied_root).close()
+    assert io.count() == 6 <= COLD_OPEN_REQUESTS_MAX, io.log()
+
+
+def test_cold_open_stays_flat_when_all_of_200_types_have_rows(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    with omnigraph.init(s3_proxied_root, with_types(200)) as graph:
+        rows = [{"type": f"Extra{i}", "data": {"code": "a"}} for i in range(199)]
+        graph.load(people("a", "b") + rows)
+        graph.load([knows("a", "b")])
+        graph.settle()
+        with measure(s3_proxy) as io:
+            graph.load([knows("a", "b")])
+            graph.settle()
+        assert io.count() == 11, io.log()
+        # One complete snapshot per version must not make every publish heavy.
+        assert io.bytes_sent <= 32 << 10, io.log()
+    with measure(s3_proxy) as io:
+        omnigraph.open(s3_proxied_root).close()
+    assert io.count() <= COLD_OPEN_REQUESTS_MAX, io.log()
+
+
+def test_single_edge_append_is_flat_at_depth_1_100_and_1000(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    with omnigraph.init(s3_proxied_root, SCHEMA) as graph:
+        graph.load(people("a", "b"))
+        graph.load([knows("a", "b")])
+        counts: dict[int, int] = {}
+        for depth in (1, 100, 1000):
+            while graph.snapshot().count("Knows") < depth:
+                graph.load([knows("a", "b")])
+            graph.settle()
+            with measure(s3_proxy) as io:
+                graph.load([knows("b", "a")], mode="append")
+                graph.settle()
+            counts[depth] = io.count()
+            assert io.count() <= WRITE_REQUESTS_MAX, io.log()
+        assert len(set(counts.values())) == 1, counts
+    with measure(s3_proxy) as io:
+        omnigraph.open(s3_proxied_root).close()
+    assert io.count() == COLD_OPEN_REQUESTS_MAX, io.log()
+    assert io.bytes_received <= 64 << 10, io.log()
+
+
+def test_a_write_takes_few_serial_hops_and_a_second_table_takes_none(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    with omnigraph.init(s3_proxied_root, SCHEMA) as graph:
+        graph.load([*people("a", "b"), knows("a", "b")])
+        names = (f"n{i}" for i in range(1000))
+
+        def one_table() -> None:
+            graph.load([knows("a", "b")])
+
+        def two_tables() -> None:
+            name = next(names)
+            graph.load([*people(name), knows(name, "a")])
+
+        one = serial_hops(s3_proxy, one_table)
+        graph.settle()
+        two = serial_hops(s3_proxy, two_tables)
+    assert one <= WRITE_HOPS_MAX, one
+    # A slope is a measurement: half a hop separates "the same" from "one more".
+    assert two <= one + 0.5, (one, two)
+
+
+def test_a_refused_write_publishes_nothing_and_costs_one_probe(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    with omnigraph.init(s3_proxied_root, SCHEMA) as graph:
+        graph.load([*people("a", "b"), knows("a", "b")])
+        graph.settle()
+        with measure(s3_proxy) as io, pytest.raises(omnigraph.ConstraintError):
+            graph.load([knows("a", "nobody")])
+        # Bad news is only believed on the newest snapshot: one HEAD to know that it is.
+        assert [r.operation for r in io.requests] == ["HEAD"], io.log()
+
+
+def test_a_lost_race_on_another_table_restages_nothing(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    from omnigraph.failpoints import FailPoint, armed
+
+    schema = SCHEMA + "node City { name: String @key }"
+    with omnigraph.init(s3_proxied_root, schema) as graph, omnigraph.open(s3_proxied_root) as other:
+        graph.load([*people("a", "b"), knows("a", "b")])
+        other.load([{"type": "City", "data": {"name": "x"}}])
+        graph.snapshot()
+        graph.settle()
+        other.settle()
+
+        def overtake() -> None:
+            other.load([{"type": "City", "data": {"name": "y"}}])
+            other.settle()
+            s3_proxy.reset()
+
+        with armed(FailPoint.PUBLISH_BEFORE_COMMIT, overtake):
+            graph.load([knows("a", "b")])
+        graph.settle()
+        again = [r for r in s3_proxy.requests if "/edges/" in r.path]
+        assert not again, again
+        assert [c.kind for c in graph.commits()][:2] == ["load", "load"]
+        assert graph.snapshot().count("Knows") == 2
+        assert graph.snapshot().count("City") == 2
