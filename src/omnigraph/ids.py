@@ -19,7 +19,9 @@ from omnigraph.clock import Clock, SystemClock
 
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
 # Two characters at a time, as the two bytes of one number: ten bits are looked up at once.
-_PAIRS = np.stack([np.repeat(_ALPHABET, 32), np.tile(_ALPHABET, 32)], axis=1).view(np.uint16).ravel()
+_PAIRS = (
+    np.stack([np.repeat(_ALPHABET, 32), np.tile(_ALPHABET, 32)], axis=1).view(np.uint16).ravel()
+)
 ULID_LENGTH = 26
 
 
@@ -55,7 +57,9 @@ class SystemIds:
     def ulids(self, count: int) -> pa.StringArray:
         """Many fresh ULIDs at once, ascending."""
         raw = np.empty((count, 16), dtype=np.uint8)
-        raw[:, :6] = np.frombuffer((self._clock.now_us() // 1000).to_bytes(6, "big"), dtype=np.uint8)
+        raw[:, :6] = np.frombuffer(
+            (self._clock.now_us() // 1000).to_bytes(6, "big"), dtype=np.uint8
+        )
         raw[:, 6:] = self._entropy(count)
         return _encode(raw)
 

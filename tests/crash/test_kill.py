@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import omnigraph
 import pytest
 from omnigraph.failpoints import ENV_POINTS, FailPoint
-from omnigraph.testing.racers import SCHEMA, run_alone
+from omnigraph.testing.racers import SCHEMA, Racer, run_alone
 
 PEOPLE = [f"p{i}" for i in range(10)]
 BEFORE_COMMIT = (
@@ -49,9 +51,8 @@ def test_a_killed_load_leaves_the_old_or_the_new_state(
         graph.load([{"type": "Person", "data": {"name": name}} for name in PEOPLE])
         before = graph.snapshot()
 
-    child = run_alone(
-        (mode, store_root, "w", 1, "Person"), os.environ | {ENV_POINTS: f"{point}=kill"}
-    )
+    racer = Racer(kind=mode, uri=store_root, name="w", count=1, type_name="Person")
+    child = run_alone(racer, os.environ | {ENV_POINTS: f"{point}=kill"})
     assert child.returncode == -signal.SIGKILL, child
 
     with omnigraph.open(store_root) as graph:
@@ -75,9 +76,6 @@ def test_a_killed_init_can_be_repeated_or_has_happened(store_root: str, point: F
     script = (
         "import sys, omnigraph, omnigraph.testing.racers as r; omnigraph.init(sys.argv[1], r.SCHEMA)"
     )
-    import subprocess
-    import sys
-
     child = subprocess.run(
         [sys.executable, "-c", script, store_root],
         env=os.environ | {ENV_POINTS: f"{point}=kill"},

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 import omnigraph
 import pytest
-from omnigraph.testing.racers import SCHEMA, run_racers
+from omnigraph.testing.racers import SCHEMA, Racer, run_racers
 
 PROCESSES = 12
 COMMITS = 20
+
+
+def racer(kind: str, uri: str, name: str, type_name: str) -> Racer:
+    return Racer(kind=kind, uri=uri, name=name, count=COMMITS, type_name=type_name)
 
 
 def assert_linear(commits: Sequence[omnigraph.GraphCommit]) -> None:
@@ -24,10 +28,10 @@ def assert_linear(commits: Sequence[omnigraph.GraphCommit]) -> None:
 def test_twelve_processes_on_one_table_lose_nothing(store_root: str) -> None:
     graph = omnigraph.init(store_root, SCHEMA)
     results = run_racers(
-        [("append", store_root, f"w{i}", COMMITS, "Person") for i in range(PROCESSES)]
+        [racer("append", store_root, f"w{i}", "Person") for i in range(PROCESSES)]
     )
-    assert [r["errors"] for r in results] == [[]] * PROCESSES
-    assert sum(r["done"] for r in results) == PROCESSES * COMMITS
+    assert [r.errors for r in results] == [()] * PROCESSES
+    assert sum(r.done for r in results) == PROCESSES * COMMITS
     names = graph.snapshot().rows("Person").to_arrow()["name"].to_pylist()
     assert sorted(names) == sorted(f"w{i}-{n}" for i in range(PROCESSES) for n in range(COMMITS))
     commits = graph.commits()
@@ -39,8 +43,8 @@ def test_twelve_processes_on_one_table_lose_nothing(store_root: str) -> None:
 def test_twelve_processes_on_disjoint_tables_lose_nothing(store_root: str) -> None:
     types = [f"T{i}" for i in range(PROCESSES)]
     graph = omnigraph.init(store_root, "".join(f"node {t} {{ name: String @key }}\n" for t in types))
-    results = run_racers([("append", store_root, t.lower(), COMMITS, t) for t in types])
-    assert [r["errors"] for r in results] == [[]] * PROCESSES
+    results = run_racers([racer("append", store_root, t.lower(), t) for t in types])
+    assert [r.errors for r in results] == [()] * PROCESSES
     snapshot = graph.snapshot()
     for t in types:
         names = snapshot.rows(t).to_arrow()["name"].to_pylist()
@@ -54,14 +58,14 @@ def test_twelve_processes_on_disjoint_tables_lose_nothing(store_root: str) -> No
 def test_node_overwrites_racing_edge_inserts_never_leave_a_dangling_edge(store_root: str) -> None:
     graph = omnigraph.init(store_root, SCHEMA)
     graph.load([{"type": "Person", "data": {"name": f"p{i}"}} for i in range(10)])
-    writers = [("connect", store_root, f"c{i}", COMMITS, "Knows") for i in range(PROCESSES - 1)]
-    results = run_racers([*writers, ("replace", store_root, "r", COMMITS, "Person")])
+    writers = [racer("connect", store_root, f"c{i}", "Knows") for i in range(PROCESSES - 1)]
+    results = run_racers([*writers, racer("replace", store_root, "r", "Person")])
     # A write may be refused here (its person is gone, or edges still need the person), and then
     # with the rule it breaks: never for a technical reason.
-    assert {e for r in results for e in r["errors"]} <= {"constraint"}
+    assert {e for r in results for e in r.errors} <= {"constraint"}
     commits = graph.commits()
-    assert len(commits) == 2 + sum(r["done"] for r in results)
-    assert sum(r["done"] + len(r["errors"]) for r in results) == PROCESSES * COMMITS
+    assert len(commits) == 2 + sum(r.done for r in results)
+    assert sum(r.done + len(r.errors) for r in results) == PROCESSES * COMMITS
     assert_linear(commits)
     snapshot = graph.snapshot()
     people = set(snapshot.rows("Person").to_arrow()["name"].to_pylist())

@@ -28,6 +28,10 @@ TRACEBACK_VARIABLE = "OMNIGRAPH_TRACEBACK"
 class App(click.Group):
     """The root command; the same edge for a process and for tests that call it."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they were added, which is the order of use."""
+        return list(self.commands)
+
     def main(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
@@ -41,10 +45,10 @@ class App(click.Group):
         self, words: list[str], prog_name: str, settings: Settings, extra: dict[str, Any]
     ) -> int:
         extra = extra | {"obj": settings, "standalone_mode": False}
-        run: Callable[..., object] = super().main
+        run = cast("Callable[..., int | None]", super().main)
         try:
             # Without standalone mode click returns the code of an explicit exit.
-            code = cast("int | None", run(words, prog_name, **extra))
+            code = run(words, prog_name, **extra)
             return OK if code is None else code
         except OmnigraphError as e:
             return _failed(e, settings)

@@ -68,7 +68,9 @@ def snapshot_parts(uri: str, view: SnapshotView) -> tuple[Text, Table]:
     )  # fmt: skip
     datasets = view.datasets
     total = sum(d.entity_count for d in datasets)
-    table = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False, header_style="bold")
+    table = Table(
+        box=box.SIMPLE, show_edge=False, show_footer=True, pad_edge=False, header_style="bold"
+    )
     table.add_column("type", _number(len(datasets), "type"), overflow="fold")
     table.add_column("kind")
     table.add_column("entities", f"{total:,}", justify="right")

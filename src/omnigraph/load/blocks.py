@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.load import exact
-from omnigraph.load.fast import HEADER_BYTES_MAX, Header, Indices, header_of, parse_group
+from omnigraph.load.fast import HEADER_BYTES_MAX, Header, Indices, header_of, odd_start, parse_group
 from omnigraph.load.problems import Problem
 from omnigraph.load.rows import Part, in_line_order
 from omnigraph.load.shape import RecordShape
@@ -31,8 +31,8 @@ BLOCK_BYTES = 4 << 20
 LINE_BYTES_MAX = 32 << 20
 _BOM = b"\xef\xbb\xbf"
 _NEWLINE, _RETURN, _OPEN, _CLOSE = (ord(c) for c in "\n\r{}")
-_ODD_HEADERS_MAX = 16
-"""A block with more lines of unusual header than this is unusual: its rest goes the exact way."""
+_ODD_STARTS_MAX = 16
+"""A block with more kinds of unusual lines than this is unusual: its rest goes the exact way."""
 _PEELS_PER_COPY = 16
 _SPLIT_INTO = 8
 _SPLIT_ROWS_MIN = 512
@@ -161,18 +161,19 @@ def _group(
     while alive.any():
         first = int(alive.argmax())
         start = lines.starts[remaining[first]]
-        header = header_of(lines.text[start : start + HEADER_BYTES_MAX], catalog)
+        line_start = lines.text[start : start + HEADER_BYTES_MAX]
+        header = header_of(line_start, catalog)
+        prefix = odd_start(line_start) if header is None else header.prefix
+        if prefix is None or len(odd) == _ODD_STARTS_MAX:
+            odd.append(remaining[alive])
+            break
+        same = pc.starts_with(view, prefix).to_numpy(zero_copy_only=False) & alive
         if header is None:
-            if len(odd) == _ODD_HEADERS_MAX:
-                odd.append(remaining[alive])
-                break
-            odd.append(remaining[first : first + 1])
-            alive[first] = False
-            continue
-        same = pc.starts_with(view, header.prefix).to_numpy(zero_copy_only=False) & alive
-        groups.append((header, remaining[same]))
+            odd.append(remaining[same])
+        else:
+            groups.append((header, remaining[same]))
         alive &= ~same
-        if len(groups) % _PEELS_PER_COPY == 0:
+        if (len(groups) + len(odd)) % _PEELS_PER_COPY == 0:
             # Copying what is left makes the next comparisons cheaper, but not every time.
             view, remaining = view.filter(pa.array(alive)), remaining[alive]
             alive = np.ones(len(remaining), dtype=np.bool_)

@@ -36,6 +36,11 @@ from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, PropertyType, Scalar
 
 _HEADER = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([A-Za-z0-9_]+)"[ \t]*,')
+_ODD_START = re.compile(
+    rb'\{[ \t]*"(?:(?:type|edge)"[ \t]*:[ \t]*"[^"\\\n]*"[ \t]*[,}]|(?!type"|edge")[^"\\\n]*")'
+)
+_DATA = re.compile(rb'"data"')
+_NULL_DATA = re.compile(rb'"data"[ \t\r\n]*:[ \t\r\n]*null|\\u')
 HEADER_BYTES_MAX = 256
 _TEXT = PropertyType(scalar=Scalar.STRING)
 _TEMPORAL = (Scalar.DATE, Scalar.DATETIME)
@@ -63,6 +68,12 @@ def header_of(line_start: bytes, catalog: Catalog) -> Header | None:
     return None if graph_type is None else Header(type=graph_type, prefix=match[0])
 
 
+def odd_start(line_start: bytes) -> bytes | None:
+    """How an unusual line begins, so that others of its kind are recognised with it."""
+    match = _ODD_START.match(line_start)
+    return None if match is None else match[0]
+
+
 def parse_group(header: Header, text: bytes, starts: Indices, stops: Indices) -> pa.Table | None:
     """The rows of the lines ``text[start:stop]``, None to decline.
 
@@ -73,7 +84,9 @@ def parse_group(header: Header, text: bytes, starts: Indices, stops: Indices) ->
         if not _is_utf8(lines):
             return None
         sample = _sample(text[starts[0] : stops[0]])
-        parsed = _parse(lines, _json_schema(header.type, sample))
+        # Edges without properties are common, and columns full of nulls are not free.
+        bare = sample is None and isinstance(header.type, EdgeType) and not _DATA.search(lines.data)
+        parsed = _parse(lines, _json_schema(header.type, None if bare else sample or {}))
         if parsed.num_rows != len(starts):
             return None
         rows = _to_rows(header.type, parsed, lines)
@@ -128,25 +141,30 @@ def _parse(text: npt.NDArray[np.uint8], schema: pa.Schema) -> pa.Table:
     )
 
 
-def _sample(line: bytes) -> dict[str, Any]:
-    """The properties of a line, to see how this input spells days and instants."""
+def _sample(line: bytes) -> dict[str, Any] | None:
+    """The properties of a line, to see how this input spells days and instants; None: no `data`."""
     try:
         record = parse_line(line)
     except LineRefused:
         return {}
-    sample = record.get("data") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or "data" not in record:
+        return None
+    sample = cast("dict[str, Any]", record)["data"]
     return cast("dict[str, Any]", sample) if isinstance(sample, dict) else {}
 
 
-def _json_schema(graph_type: GraphType, sample: dict[str, Any]) -> pa.Schema:
-    own = [
-        pa.field(p.name, _json_type(p.type, sample.get(p.name)))
-        for p in graph_type.properties
-        if p.name != "id"
-    ]
-    members = [pa.field("data", pa.struct([pa.field("id", pa.string()), *own]))]
+def _json_schema(graph_type: GraphType, sample: dict[str, Any] | None) -> pa.Schema:
+    """What to parse lines of this type as; without ``data`` when there is no sample of it."""
+    members: list[pa.Field] = []
     if isinstance(graph_type, EdgeType):
-        members = [pa.field("from", pa.string()), pa.field("to", pa.string()), *members]
+        members += [pa.field("from", pa.string()), pa.field("to", pa.string())]
+    if sample is not None:
+        own = [
+            pa.field(p.name, _json_type(p.type, sample.get(p.name)))
+            for p in graph_type.properties
+            if p.name != "id"
+        ]
+        members.append(pa.field("data", pa.struct([pa.field("id", pa.string()), *own])))
     return pa.schema(members)
 
 
@@ -169,23 +187,23 @@ def _json_type(property_type: PropertyType, sample: Any) -> pa.DataType:
 def _to_rows(
     graph_type: GraphType, parsed: pa.Table, text: npt.NDArray[np.uint8]
 ) -> pa.Table | None:
-    properties = _one_chunk(parsed.column("data"))
     columns: dict[str, pa.Array] = {}
     if isinstance(graph_type, EdgeType):
         columns = {"src": _one_chunk(parsed.column("from")), "dst": _one_chunk(parsed.column("to"))}
         if any(c.null_count for c in columns.values()):
             return None
+    if "data" in parsed.column_names:
+        properties = _one_chunk(parsed.column("data"))
         # An edge may go without `data`, but `"data":null` is refused, and here they look alike.
-        if properties.null_count and b"null" in text.tobytes():
+        if properties.null_count and (not columns or _NULL_DATA.search(text.data)):
             return None
-    elif properties.null_count:
-        return None
-    fields = zip(properties.type, properties.flatten(), strict=True)
-    columns |= {field.name: column for field, column in fields}
+        fields = zip(properties.type, properties.flatten(), strict=True)
+        columns |= {field.name: column for field, column in fields}
     schema = table_schema(graph_type)
     by_name = graph_type.by_name
+    absent = pa.nulls(parsed.num_rows)
     arrays = [
-        to_column(columns[name], by_name[name].type if name in by_name else _TEXT)
+        to_column(columns.get(name, absent), by_name[name].type if name in by_name else _TEXT)
         for name in schema.names
     ]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import binascii
 import json
 import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -34,6 +35,7 @@ INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
     Scalar.U64: (0, 2**64 - 1),
 }
 _SHOWN_MAX = 60
+_SINGLE, _DOUBLE, _BITS = struct.Struct("<f"), struct.Struct("<d"), struct.Struct("<Q")
 
 
 class ValueRefused(Exception):
@@ -178,18 +180,19 @@ def _nearest_single(double: float, digits: str | None) -> float:
     Rounding twice goes wrong only when the first step landed exactly in the middle between two
     singles; then the digits decide.
     """
-    with np.errstate(over="ignore", under="ignore"):
-        single = np.float32(double)
-        if digits is None or not np.isfinite(single) or float(single) == double:
-            return float(single)
-        other = np.nextafter(single, np.float32(math.copysign(math.inf, double - float(single))))
-        if not np.isfinite(other) or (float(single) + float(other)) / 2 != double:
-            return float(single)
-    exact = Decimal(digits)
-    if exact == Decimal(double):
-        return float(single)
-    pair = sorted((float(single), float(other)))
-    return pair[1] if exact > Decimal(double) else pair[0]
+    try:
+        single: float = _SINGLE.unpack(_SINGLE.pack(double))[0]
+    except OverflowError:
+        return math.inf
+    # A middle between singles has at least 28 zero bits at its end: most numbers leave here.
+    if digits is None or single == double or _BITS.unpack(_DOUBLE.pack(double))[0] & 0xFFFFFFF:
+        return single
+    towards = math.copysign(math.inf, double - single)
+    other = float(np.nextafter(np.float32(single), np.float32(towards)))
+    exact, middle = Decimal(digits), Decimal(double)
+    if (single + other) / 2 != double or exact == middle:
+        return single
+    return max(single, other) if exact > middle else min(single, other)
 
 
 def _date(value: Any) -> int:

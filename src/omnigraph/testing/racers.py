@@ -1,20 +1,23 @@
-"""Writer processes for race tests: real processes, one start signal, one line of result each.
+"""Writer processes for race and crash tests: real processes, one start signal, one result each.
 
-    python -m omnigraph.testing.racers append URI NAME COUNT TYPE
-
-A racer opens the graph, prints ``ready``, waits for a line on its standard input, then writes. So
-all racers start together and no test needs to sleep.
+Racers are forked from a server process that has imported omnigraph but never used it (Lance must
+not be forked once it is in use); so a dozen of them start as fast as one. A racer opens the graph,
+says that it is ready, waits for the signal, then writes: all start together and nobody sleeps.
 """
 
 from __future__ import annotations
 
-import json
+import multiprocessing
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
-import omnigraph
+import lance_namespace as lance_namespace  # Imported before the fork: it takes longest.
+
+from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
 
 TIMEOUT_S = 300
@@ -26,30 +29,51 @@ edge LivesIn: Person -> City
 """
 
 
-def append(graph: omnigraph.Graph, name: str, i: int, type_name: str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Racer:
+    """What one process does: ``count`` writes of one kind."""
+
+    kind: str
+    uri: str
+    name: str
+    count: int
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaceResult:
+    """How it went."""
+
+    name: str
+    done: int
+    errors: tuple[str, ...]
+    """Kinds of the errors that refused writes."""
+
+
+def append(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
     """Commit one new node."""
     graph.load([{"type": type_name, "data": {"name": f"{name}-{i}"}}], actor=name)
 
 
-def connect(graph: omnigraph.Graph, name: str, i: int, type_name: str) -> None:
+def connect(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
     """Commit one edge between people of a fixed set; somebody may be removing them meanwhile."""
     ends = {"from": f"p{i % 10}", "to": f"p{(i + 1) % 10}"}
     graph.load([{"edge": type_name, **ends}], actor=name)
 
 
-def replace(graph: omnigraph.Graph, name: str, i: int, type_name: str) -> None:
+def replace(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
     """Overwrite the people, each time with another one missing."""
     rows = [{"type": type_name, "data": {"name": f"p{n}"}} for n in range(10) if n != i % 10]
     graph.load(rows, mode="overwrite", actor=name)
 
 
-def merge(graph: omnigraph.Graph, name: str, i: int, type_name: str) -> None:
+def merge(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
     """Upsert one person who exists and one who is new."""
     rows = [{"type": type_name, "data": {"name": n}} for n in ("p0", f"{name}-{i}")]
     graph.load(rows, mode="merge", actor=name)
 
 
-_KINDS: dict[str, Callable[[omnigraph.Graph, str, int, str], None]] = {
+_KINDS: dict[str, Callable[[graphs.Graph, str, int, str], None]] = {
     "append": append,
     "connect": connect,
     "merge": merge,
@@ -57,40 +81,69 @@ _KINDS: dict[str, Callable[[omnigraph.Graph, str, int, str], None]] = {
 }
 
 
-def run_racers(racers: Sequence[Sequence[str | int]]) -> list[dict[str, Any]]:
-    """Start racers (kind, uri, name, count, type), let them go together, return their results."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", __name__, *map(str, racer)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for racer in racers
+def race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
+    """Open the graph, wait for the start, write."""
+    errors: list[str] = []
+    with graphs.open(racer.uri) as graph:
+        ready()
+        for i in range(racer.count):
+            try:
+                _KINDS[racer.kind](graph, racer.name, i, racer.type_name)
+            except OmnigraphError as e:
+                errors.append(str(e.kind))
+    return RaceResult(name=racer.name, done=racer.count - len(errors), errors=tuple(errors))
+
+
+def run_racers(racers: Sequence[Racer]) -> list[RaceResult]:
+    """Let all racers go together and return their results in order."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    pipes = [context.Pipe() for _ in racers]
+    processes = [
+        context.Process(target=_child, args=(racer, theirs, dict(os.environ)), daemon=True)
+        for racer, (_, theirs) in zip(racers, pipes, strict=True)
     ]
     try:
-        for process in running:
-            if process.stdout is None or process.stdout.readline() != "ready\n":
-                raise RuntimeError("a racer did not start")
-        for process in running:
-            if process.stdin is not None:
-                process.stdin.write("go\n")
-                process.stdin.flush()
-        return [json.loads(p.communicate(timeout=TIMEOUT_S)[0]) for p in running]
+        for process in processes:
+            process.start()
+        for mine, theirs in pipes:
+            theirs.close()
+            _receive(mine)
+        for mine, _ in pipes:
+            mine.send("go")
+        return [_receive(mine) for mine, _ in pipes]
     finally:
-        for process in running:
-            if process.poll() is None:
+        for process in processes:
+            if process.pid is not None:
+                process.join(timeout=10)
                 process.kill()
-                process.wait()
+                process.join()
+
+
+def _receive(pipe: Connection) -> RaceResult:
+    if not pipe.poll(TIMEOUT_S):
+        raise TimeoutError("a racer gave no sign")
+    return pipe.recv()
+
+
+def _child(racer: Racer, pipe: Connection, environment: Mapping[str, str]) -> None:
+    # The fork server keeps the environment of its first use; the test's own is passed along.
+    os.environ.update(environment)
+
+    def ready() -> None:
+        pipe.send("ready")
+        pipe.recv()
+
+    pipe.send(race(racer, ready))
 
 
 def run_alone(
-    racer: Sequence[str | int], environment: Mapping[str, str]
+    racer: Racer, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run one racer to its end, however that comes about."""
+    """Run one racer in a fresh interpreter to its end, however that comes about."""
+    arguments = [racer.kind, racer.uri, racer.name, str(racer.count), racer.type_name]
     return subprocess.run(
-        [sys.executable, "-m", __name__, *map(str, racer)],
-        input="go\n",
+        [sys.executable, "-m", __name__, *arguments],
         capture_output=True,
         text=True,
         env=dict(environment),
@@ -100,21 +153,11 @@ def run_alone(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run one racer."""
+    """Run one racer, without waiting for others."""
     kind, uri, name, count, type_name = arguments
-    errors: list[str] = []
-    done = 0
-    with omnigraph.open(uri) as graph:
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        sys.stdin.readline()
-        for i in range(int(count)):
-            try:
-                _KINDS[kind](graph, name, i, type_name)
-                done += 1
-            except OmnigraphError as e:
-                errors.append(str(e.kind))
-    sys.stdout.write(json.dumps({"name": name, "done": done, "errors": errors}) + "\n")
+    racer = Racer(kind=kind, uri=uri, name=name, count=int(count), type_name=type_name)
+    result = race(racer, ready=lambda: None)
+    sys.stdout.write(f"{result.done} done, errors: {result.errors}\n")
 
 
 if __name__ == "__main__":

@@ -283,3 +283,38 @@ def test_equal_property_names_of_different_types_do_not_clash():
     loaded = read(node("All", f=1.5, on="2020-01-01") + edge("Knows", "a", "b", f=2, on=3))
     assert loaded["edge:Knows"].rows["on"].type == pa.date32()
     assert json.dumps(loaded["node:All"].rows["f"].to_pylist()) == "[1.5]"
+
+
+def test_unusual_starts_do_not_slow_usual_lines_of_the_same_block(monkeypatch):
+    exactly: list[int] = []
+    plain = blocks.exact.read_lines
+    monkeypatch.setattr(
+        blocks.exact,
+        "read_lines",
+        lambda lines, shape: plain((exactly.append(n) or (n, x) for n, x in lines), shape),
+    )
+    odd = [
+        '{"type":"Bare"}\n',
+        '{"data":{"note":"%d"},"type":"Bare"}\n',
+        '{"edge":"KNOWS" , "from":"a","to":"b"}\n',
+    ]
+    text = "".join(
+        (o % i if "%" in o else o) + edge("Knows", "a", "b", since=i)
+        for i in range(50)
+        for o in odd
+    )
+    loaded = read(text)
+    assert len(exactly) == 100
+    assert loaded["edge:Knows"].rows.num_rows == 200
+    assert loaded["node:Bare"].origins.lines.tolist()[:4] == [1, 3, 7, 9]
+
+
+def test_edges_with_and_without_data_share_a_block():
+    lines = [
+        '{"edge":"Knows","from":"a","to":"b"}',
+        '{"edge":"Knows","from":"a","to":"b","data":{"since":null}}',
+    ]
+    assert read("\n".join(lines * 3))["edge:Knows"].rows.num_rows == 6
+    assert '"data" must be an object' in _message(
+        "\n".join([*lines, lines[0][:-1] + ',"data":null}'])
+    )

@@ -83,8 +83,10 @@ def load_command(
     Everything is checked against the schema before anything is published; either all of it is
     published or nothing. Findings name the file and the line.
 
-    A line is {"type": "Vessel", "data": {...}} or
-    {"edge": "CallsAt", "from": ID, "to": ID, "data": {...}}.
+    \b
+    A line is one of
+      {"type": "Vessel", "data": {...}}
+      {"edge": "CallsAt", "from": ID, "to": ID, "data": {...}}
     """
     place = target(uri, store)
     if files.count(STDIN) > 1:

@@ -28,7 +28,10 @@ from omnigraph.cli.settings import Settings
 @common_options
 @click.pass_obj
 def snapshot_command(settings: Settings, uri: str | None, store: str | None, branch: str) -> None:
-    """Show what a graph holds now: its types, how many entities, the newest commit."""
+    """Show what a graph holds now.
+
+    Its types with the number of entities and the version of their data, and the newest commit.
+    """
     place = target(uri, store)
 
     from omnigraph.graph import open as open_graph

@@ -1,0 +1,81 @@
+"""Export to a file: all of it or nothing, and never in place of something that is no file."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from cli_support import ok, run
+
+from omnigraph.errors import StorageError
+
+
+def test_a_failed_export_leaves_the_old_file_alone(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    file = folder / "dump.jsonl"
+    file.write_text("old")
+
+    def half(view: object, out: object, **kwargs: object) -> int:
+        out.write(b"half")  # pyright: ignore
+        raise StorageError("gone")
+
+    monkeypatch.setattr("omnigraph.graph.SnapshotView.export", half)
+    assert run("export", graph, "--output", file).exit_code == 1
+    assert file.read_text() == "old"
+    assert list(folder.iterdir()) == [file]
+
+
+def test_export_replaces_a_file_and_follows_a_link(graph: Path, tmp_path: Path) -> None:
+    file, link = tmp_path / "dump.jsonl", tmp_path / "link.jsonl"
+    file.write_text("old")
+    link.symlink_to(file)
+    ok("export", graph, "--output", link)
+    assert link.is_symlink()
+    assert file.read_bytes() == ok("export", graph, "--output", "-").stdout_bytes
+
+
+def test_export_has_the_usual_permissions(graph: Path, tmp_path: Path) -> None:
+    file, usual = tmp_path / "dump.jsonl", tmp_path / "usual"
+    usual.write_text("")
+    ok("export", graph, "--output", file)
+    assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+def test_export_writes_into_a_pipe_instead_of_replacing_it(graph: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    ok("export", graph, "--output", pipe)
+    reader.join(30)
+    assert read == [ok("export", graph).stdout_bytes]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize(("name", "code"), [("folder", 2), ("missing/dump.jsonl", 1)])
+def test_export_to_a_place_that_cannot_be_written(
+    graph: Path, tmp_path: Path, name: str, code: int
+) -> None:
+    (tmp_path / "folder").mkdir()
+    said = run("export", graph, "--output", tmp_path / name)
+    assert said.exit_code == code
+    assert said.stderr.startswith(f"error: cannot write {tmp_path / name}")
+
+
+def test_export_to_a_full_disk(graph: Path) -> None:
+    said = run("export", graph, "--output", "/dev/full")
+    assert said.exit_code == 1
+    assert "No space left on device" in said.stderr
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_quiet_export_is_silent(graph: Path, tmp_path: Path) -> None:
+    said = ok("export", graph, "--output", tmp_path / "x", "--quiet")
+    assert said.stdout + said.stderr == ""

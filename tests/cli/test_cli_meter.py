@@ -1,0 +1,104 @@
+"""The progress bar: only on a terminal, only after a while, gone at the end."""
+
+from __future__ import annotations
+
+import io
+from threading import Event
+
+import pytest
+from rich.console import Console
+
+from omnigraph.cli import rich_output
+from omnigraph.cli.meter import BarMeter, Meter, SilentMeter, Unit, amount_text
+from omnigraph.cli.output import JsonOutput
+from omnigraph.cli.rich_output import RichOutput
+
+
+class _Screen(io.StringIO):
+    """A terminal that can be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = Event()
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        self.changed.set()
+        return written
+
+    def isatty(self) -> bool:
+        return True
+
+    def await_text(self, text: str) -> None:
+        while text not in self.getvalue():
+            assert self.changed.wait(30), self.getvalue()
+            self.changed.clear()
+
+
+def _meter(screen: _Screen, *, delay_s: float, total: int | None = 2_000_000) -> Meter:
+    console = Console(file=screen, force_terminal=True, width=100)
+    return BarMeter(
+        console, "reading", total, Unit.BYTES, last_label="checking and writing", delay_s=delay_s
+    )
+
+
+def test_a_short_operation_shows_nothing() -> None:
+    screen = _Screen()
+    with _meter(screen, delay_s=60) as meter:
+        meter.advance_to(1)
+    assert screen.getvalue() == ""
+
+
+def test_a_long_operation_shows_how_far_it_is_and_then_that_it_writes() -> None:
+    screen = _Screen()
+    with _meter(screen, delay_s=0) as meter:
+        screen.await_text("reading")
+        meter.advance_to(1_500_000)
+        screen.await_text("1.5 of 2.0 MB")
+        meter.advance_to(2_000_000)
+        screen.await_text("checking and writing")
+        meter.advance_to(2_000_000)
+
+
+def test_the_bar_starts_without_being_told_anything() -> None:
+    screen = _Screen()
+    with _meter(screen, delay_s=0.01, total=None):
+        screen.await_text("0 bytes")
+
+
+def test_reading_that_was_over_before_the_bar_came_shows_the_writing() -> None:
+    screen = _Screen()
+    with _meter(screen, delay_s=0.01) as meter:
+        meter.advance_to(2_000_000)
+        screen.await_text("checking and writing")
+
+
+def test_an_error_takes_the_bar_away() -> None:
+    screen = _Screen()
+    with pytest.raises(ValueError, match="stop"), _meter(screen, delay_s=0):
+        screen.await_text("reading")
+        raise ValueError("stop")
+    # The cursor is shown again.
+    assert screen.getvalue().rstrip().endswith(("\x1b[?25h", "\x1b[2K"))
+
+
+def test_no_bar_for_programs_pipes_and_quiet_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(JsonOutput().meter("x", 1, Unit.BYTES), SilentMeter)
+    assert isinstance(RichOutput().meter("x", 1, Unit.BYTES), SilentMeter)
+    monkeypatch.setattr(rich_output, "is_terminal", lambda stream: True)
+    assert isinstance(RichOutput().meter("x", 1, Unit.BYTES), BarMeter)
+    assert isinstance(RichOutput(quiet=True).meter("x", 1, Unit.BYTES), SilentMeter)
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "unit", "text"),
+    [
+        (5, 10, Unit.BYTES, "5 of 10 bytes"),
+        (1_500, None, Unit.BYTES, "1.5 kB"),
+        (12_000_000, 3_400_000_000, Unit.BYTES, "0.0 of 3.4 GB"),
+        (1_000, 25_000, Unit.ENTITIES, "1,000 of 25,000 entities"),
+        (7, None, Unit.ENTITIES, "7 entities"),
+    ],
+)
+def test_amounts(done: int, total: int | None, unit: Unit, text: str) -> None:
+    assert amount_text(done, total, unit) == text
