@@ -10,9 +10,7 @@ checked: a wrong count voids the run. Peak memory is measured in a process of it
 
 from __future__ import annotations
 
-import json
 import random
-import resource
 import shutil
 import statistics
 import subprocess
@@ -25,7 +23,6 @@ import lance
 import omnigraph
 import pyarrow as pa
 import pyarrow.json
-import pyarrow.parquet
 
 sys.path.insert(0, str(Path(__file__).parent))
 from dataset import SCHEMA, tables
@@ -68,33 +65,36 @@ def write_jsonl(data: dict[str, pa.Table], folder: Path) -> list[Path]:
     return files
 
 
-def peak_memory(arm: str, size: str) -> dict:
-    """Run one arm in a fresh process and report how far it grew over its own input."""
+def peak_memory(arm: str, files: list[Path], nbytes: int) -> float:
+    """Run one arm in a fresh process; its growth, as a multiple of the input's Arrow size."""
     done = subprocess.run(
-        [sys.executable, __file__, "--memory", arm, size], capture_output=True, text=True, check=True
+        [sys.executable, __file__, "--memory", arm, *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return json.loads(done.stdout.splitlines()[-1])
+    return int(done.stdout.split()[-1]) / nbytes
 
 
-def measure_memory(arm: str, size: str) -> None:
+def resident(field: str) -> int:
+    """A line of this process's memory account, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise LookupError(field)
+
+
+def measure_memory(arm: str, files: list[Path]) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
-        if arm == "jsonl":
-            done = subprocess.run(
-                [sys.executable, __file__, "--memory", "prepare", size, str(folder)], check=True
-            )
-            assert done.returncode == 0
-            source: object = sorted(folder.glob("*.jsonl"))
-            nbytes = int((folder / "nbytes").read_text())
-        else:
-            source = tables(size)
-            nbytes = sum(t.nbytes for t in source.values())
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        load_graph([], folder / "warm")  # Libraries and thread pools are not the load's memory.
+        before = resident("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # Start a new high-water mark.
+        source: object = files
+        if arm == "tables":
+            source = {f.stem: pa.ipc.open_file(f).read_all() for f in files}
         load_graph(source, folder / "graph")
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        # Tables are in memory before the load begins: they count as the load's own memory.
-        held = nbytes if arm == "tables" else 0
-        print(json.dumps({"ratio": ((peak - before) * 1024 + held) / nbytes, "mb": nbytes / 1e6}))
+        print(resident("VmHWM") - before)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -124,7 +124,6 @@ def main(size: str, rounds: int) -> None:
                 seconds[name].append(time.perf_counter() - started)
             assert count == rows, (name, count, rows)
             shutil.rmtree(root)
-    shutil.rmtree(work)
     best = {name: statistics.median(values) for name, values in seconds.items()}
     print(f"size {size}: {rows:,} rows, {text_mb:.0f} MB of JSONL, median of {rounds} rounds")
     for name, value in best.items():
@@ -137,18 +136,20 @@ def main(size: str, rounds: int) -> None:
     print(f"  A/A spread of the raw arm              {noise:5.2f}x")
     print(f"  tables: graph / raw pylance            {tables_ratio:5.0%}   goal >= 60%")
     print(f"  JSONL:  graph / (pyarrow + pylance)    {jsonl_ratio:5.0%}   goal >= 70%")
-    for arm in ("tables", "jsonl"):
-        memory = peak_memory(arm, size)
-        print(f"  peak memory, {arm:6}                    {memory['ratio']:5.2f}x   goal < 4x of {memory['mb']:.0f} MB")
+    nbytes = sum(t.nbytes for t in data.values())
+    arrow_files = []
+    for name, table in data.items():
+        arrow_files.append(work / f"{name}.arrow")
+        with pa.ipc.new_file(arrow_files[-1], table.schema) as out:
+            out.write_table(table)
+    for arm, inputs in (("tables", arrow_files), ("jsonl", files)):
+        ratio = peak_memory(arm, inputs, nbytes)
+        print(f"  peak memory, {arm:6}                    {ratio:5.2f}x   goal < 4x of {nbytes / 1e6:.0f} MB")
+    shutil.rmtree(work)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--memory"]:
-        if sys.argv[2] == "prepare":
-            made = tables(sys.argv[3])
-            write_jsonl(made, Path(sys.argv[4]))
-            (Path(sys.argv[4]) / "nbytes").write_text(str(sum(t.nbytes for t in made.values())))
-        else:
-            measure_memory(sys.argv[2], sys.argv[3])
+        measure_memory(sys.argv[2], [Path(f) for f in sys.argv[3:]])
     else:
         main((sys.argv[1:] or ["M"])[0], int((sys.argv[2:] or ["5"])[0]))

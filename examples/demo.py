@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import omnigraph
-from omnigraph.schema.catalog import EdgeType, GraphType, NodeType
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
@@ -19,6 +17,9 @@ from rich.table import Table
 from rich.text import Text
 from shipping_data import Record, Shipping, edge, make_shipping, node, write_jsonl
 from shipping_questions import busiest_ports, hops, longest_journey, ports_alike, shortest_route
+
+import omnigraph
+from omnigraph.schema.catalog import Cardinality, EdgeType, GraphType, NodeType
 
 SCHEMA = Path(__file__).with_name("shipping.pg")
 DEMO = Path(".demo")
@@ -212,12 +213,9 @@ def rules_of(graph_type: GraphType) -> Iterator[str]:
     if isinstance(graph_type, NodeType):
         yield from (f"{r.property_name} in {r.low}..{r.high}" for r in graph_type.ranges)
         yield from (f"{c.property_name} like {c.pattern}" for c in graph_type.checks)
-    if isinstance(graph_type, EdgeType) and (
-        graph_type.cardinality.low,
-        graph_type.cardinality.high,
-    ) != (0, None):
-        high = graph_type.cardinality.high
-        yield f"{graph_type.cardinality.low}..{'' if high is None else high} per {graph_type.source}"
+    if isinstance(graph_type, EdgeType) and graph_type.cardinality != Cardinality():
+        low, high = graph_type.cardinality.low, graph_type.cardinality.high
+        yield f"{low}..{'' if high is None else high} per {graph_type.source}"
 
 
 def scene(title: str, subtitle: str) -> None:
@@ -239,7 +237,8 @@ def command(line: str) -> None:
 
 def show(thing: str | Text | Table) -> None:
     """Print with a margin; text is never taken for markup."""
-    console.print(Padding(Text(thing) if isinstance(thing, str) else thing, (0, 0, 0, 2)))
+    text = Text(thing) if isinstance(thing, str) else thing
+    console.print(Padding(text, (0, 0, 0, 2), expand=False))
 
 
 def plain_table(*columns: str) -> Table:

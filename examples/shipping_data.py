@@ -31,7 +31,7 @@ CARGO_CLASSES = (
     "machinery", "textiles", "food", "fuel", "chemicals", "vehicles", "timber", "electronics",
 )  # fmt: skip
 
-# locode, name, latitude, longitude; the country is the locode's first half.
+# Locode, name, latitude, longitude; the country is the locode's first half. Hubs come first.
 PORTS: Mapping[str, str] = {
     "east-asia": """CNSHA Shanghai 31.2 121.5; CNNGB Ningbo 29.9 121.9; CNSZX Shenzhen 22.5 114.1;
         CNTAO Qingdao 36.1 120.3; KRPUS Busan 35.1 129.0; HKHKG Hong Kong 22.3 114.2;
@@ -45,8 +45,8 @@ PORTS: Mapping[str, str] = {
         EGPSD Port Said 31.3 32.3""",
     "mediterranean": """GRPIR Piraeus 37.9 23.6; ITGOA Genoa 44.4 8.9; ESALG Algeciras 36.1 -5.4;
         ESVLC Valencia 39.4 -0.3; MAPTM Tanger Med 35.9 -5.5; MTMAR Marsaxlokk 35.8 14.5""",
-    "north-europe": """FRLEH Le Havre 49.5 0.1; BEANR Antwerp 51.3 4.3; NLRTM Rotterdam 51.9 4.1;
-        DEHAM Hamburg 53.5 9.9; GBFXT Felixstowe 51.9 1.3; DKAAR Aarhus 56.2 10.2;
+    "north-europe": """NLRTM Rotterdam 51.9 4.1; BEANR Antwerp 51.3 4.3; DEHAM Hamburg 53.5 9.9;
+        FRLEH Le Havre 49.5 0.1; GBFXT Felixstowe 51.9 1.3; DKAAR Aarhus 56.2 10.2;
         SEGOT Gothenburg 57.7 11.9; NOOSL Oslo 59.9 10.7; PLGDN Gdańsk 54.4 18.7;
         ISREY Reykjavík 64.1 -21.9""",
     "north-america": """USNYC New York 40.7 -74.0; USSAV Savannah 32.1 -81.1;
@@ -83,7 +83,7 @@ CARRIERS = (
     ("SEAJ", "Seajade Lines", 1993, "pacific", 6),
     ("MRDN", "Meridiana", 1970, "meridian", 8),
     ("ATLQ", "Atlantique Transport", 1936, "meridian", 4),
-    ("COSC", "Costa y Cía", 1962, "meridian", 3),
+    ("CSTY", "Costa y Cía", 1962, "meridian", 3),
     ("KELP", "Kelp & Sons", 1899, "independent", 2),
     ("TRDW", "Tradewind Feeder", 2008, "independent", 2),
     ("OSPR", "Osprey Ocean", 2016, "independent", 3),
@@ -240,15 +240,24 @@ def _fleet(made: Shipping, random: Random) -> dict[str, list[int]]:
 
 
 def _loop(places: list[Place], regions: tuple[str, ...], random: Random) -> list[Place]:
-    """The ports of a service in sailing order."""
+    """The ports of a service in sailing order: out through its regions, and back."""
     stops: list[Place] = []
     for region in regions:
-        inside = [p for p in places if p.region == region]
-        chosen = random.sample(inside, min(len(inside), random.choice((2, 2, 3, 4))))
+        count = None if len(regions) == 1 else random.choice((2, 2, 3, 4))
+        chosen = _pick(places, region, count, random)
         while chosen:
             here = stops[-1] if stops else chosen[0]
             stops.append(chosen.pop(_nearest(here, chosen)))
+    for region in regions[-2:0:-1]:
+        stops += _pick(places, region, 1, random)
     return stops
+
+
+def _pick(places: list[Place], region: str, count: int | None, random: Random) -> list[Place]:
+    """Ports of a region; those named first are the hubs and picked more often."""
+    inside = [p for p in places if p.region == region]
+    luck = [random.random() * (i + 2) for i in range(len(inside))]
+    return [inside[i] for i in sorted(range(len(inside)), key=luck.__getitem__)[:count]]
 
 
 def _nearest(here: Place, candidates: list[Place]) -> int:
@@ -267,14 +276,15 @@ def _lanes(loops: list[list[Place]]) -> list[Record]:
 def _voyages(
     made: Shipping, loops: list[list[Place]], vessels: dict[str, list[int]], random: Random
 ) -> list[list[Call]]:
-    """Every service leaves about once a week with the next ship of its carrier."""
+    """Every service leaves at regular intervals with the next ship of its carrier."""
     all_calls: list[list[Call]] = []
     carriers = [c[0] for c in CARRIERS]
     for number, loop in enumerate(loops):
         carrier = carriers[number % len(carriers)]
         ships = vessels[carrier]
-        day = random.uniform(0, 7)
-        for round_trip in range(1, 1 + DAYS // 7):
+        every = random.choice((5, 7, 7, 10, 14))
+        day = random.uniform(0, every)
+        for round_trip in range(1, 1 + DAYS // every):
             voyage = f"{carrier}-{number:02d}-{round_trip:03d}"
             calls = _sail(voyage, [*loop, loop[0]], START + timedelta(days=day), random)
             all_calls.append(calls)
@@ -285,7 +295,7 @@ def _voyages(
             if calls[0].departure <= TODAY:
                 status = "completed" if calls[-1].arrival <= TODAY else "under-way"
                 made.arrivals.append(node("Voyage", number=voyage, service=service, status=status))
-            day += random.uniform(6, 8)
+            day += random.uniform(every - 1, every + 1)
     return all_calls
 
 
@@ -358,7 +368,8 @@ def _journey(
             break
         _, v, i = departures[at]
         used.add(v)
-        on, off = voyages[v][i], random.choice(voyages[v][i + 1 :])
+        on = voyages[v][i]
+        off = random.choice([c for c in voyages[v][i + 1 :] if c.port != on.port])
         found.append(
             edge(
                 "Carries",
