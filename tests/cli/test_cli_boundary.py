@@ -103,7 +103,8 @@ def test_light_commands_load_no_engine(args: list[str]) -> None:
     assert result.stdout.decode().splitlines()[-1] == "[]"
 
 
-def test_a_reader_that_goes_away_is_no_error(empty_graph: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_is_no_error(empty_graph: Path, unbuffered: str) -> None:
     lines = "".join(
         f'{{"type":"Port","data":{{"code":"{n}","name":"{"p" * 100}","berths":1}}}}\n'
         for n in range(5_000)

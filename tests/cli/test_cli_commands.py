@@ -105,7 +105,9 @@ def test_load_of_nothing_makes_no_commit(empty_graph: Path) -> None:
     assert commit_count(empty_graph) == 1
 
 
-def test_quiet_load_and_init_say_nothing(tmp_path: Path, schema_file: Path, data_file: Path) -> None:
+def test_quiet_load_and_init_say_nothing(
+    tmp_path: Path, schema_file: Path, data_file: Path
+) -> None:
     uri = tmp_path / "q"
     before = ok("--quiet", "init", uri, "--schema", schema_file)
     after = ok("load", uri, "--data", data_file, "--mode", "append", "--quiet")

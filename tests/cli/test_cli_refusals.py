@@ -10,6 +10,7 @@ from cli_support import answer, commit_count, ok, run
 
 PORT = '{"type":"Port","data":{"code":"%s","name":"p","berths":1}}'
 VESSEL = '{"type":"Vessel","data":{"imo":%s,"name":"v"%s}}'
+CALL = '{"edge":"CallsAt","from":"100","to":"AAR","data":{"on":"2026-01-03"}}'
 
 # What is wrong, the lines of the file, the line that is to be named, a part of the message, the code.
 BAD_INPUT = [
@@ -30,7 +31,7 @@ BAD_INPUT = [
     ("range", [VESSEL % (10000000, "")], 1, "@range violation on Vessel.imo", "constraint"),
     ("check", [VESSEL % (5, ',"call_sign":"abc"')], 1, "call_sign", "constraint"),
     ("enum", [VESSEL % (5, ',"flag":"xx"')], 1, "flag", "constraint"),
-    ("cardinality", ['{"edge":"CallsAt","from":"100","to":"AAR","data":{"on":"2026-01-0%d"}}' % d for d in (3, 4)], None, "card", "constraint"),
+    ("cardinality", [CALL, CALL], None, "card", "constraint"),
 ]  # fmt: skip
 
 
@@ -56,7 +57,9 @@ def test_bad_input_is_named_and_publishes_nothing(
     told = run(*args, "--json")
     envelope = json.loads(told.stdout)
     assert told.exit_code == 1
-    assert envelope["code"] == code or (code is None and envelope["code"] in ("input", "constraint"))
+    assert envelope["code"] == code or (
+        code is None and envelope["code"] in ("input", "constraint")
+    )
     (found,) = envelope.get("problems") or envelope["violations"]
     assert found["source"] == str(file)
     assert found.get("line") == line or line is None
@@ -88,7 +91,9 @@ def test_a_directory_is_not_data(graph: Path, tmp_path: Path) -> None:
     assert "directory" in said.stderr
 
 
-@pytest.mark.parametrize("command", [["snapshot"], ["export"], ["commit", "list"], ["schema", "show"]])
+@pytest.mark.parametrize(
+    "command", [["snapshot"], ["export"], ["commit", "list"], ["schema", "show"]]
+)
 @pytest.mark.parametrize("place", ["missing", "folder", "file"])
 def test_not_a_graph(tmp_path: Path, command: list[str], place: str) -> None:
     (tmp_path / "folder").mkdir()

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn, TextIO, cast
 
 import click
-from click.exceptions import NoArgsIsHelpError
+from click.exceptions import Exit, NoArgsIsHelpError
 
 from omnigraph.cli.exits import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAGE
 from omnigraph.cli.settings import Settings
@@ -31,6 +32,22 @@ class App(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they were added, which is the order of use."""
         return list(self.commands)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the command line; that can print the help."""
+        with _reader_may_leave():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _reader_may_leave():
+            return super().invoke(ctx)
 
     def main(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
@@ -60,9 +77,6 @@ class App(click.Group):
         except (KeyboardInterrupt, click.Abort):
             write_error("interrupted\n")
             return INTERRUPTED
-        except BrokenPipeError:
-            _silence(sys.stdout)
-            return BROKEN_PIPE
         except Exception as e:
             return _failed(_bug(e), settings)
 
@@ -100,6 +114,16 @@ def _bug(error: Exception) -> OmnigraphError:
     found = InternalError(message, details={"exception": type(error).__name__})
     found.__cause__ = error
     return found
+
+
+@contextmanager
+def _reader_may_leave() -> Generator[None]:
+    """`export | head` is no failure. Caught here: click would answer it with a failure's code."""
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        raise Exit(BROKEN_PIPE) from None
 
 
 def _silence(stream: TextIO) -> None:

@@ -6,9 +6,6 @@ without loading Lance and Arrow.
 
 from __future__ import annotations
 
-import sys
-from typing import TextIO, cast
-
 import click
 
 from omnigraph.cli.boundary import App
@@ -71,12 +68,6 @@ for _command in (
 
 def main() -> None:
     """The entry point of the installed script."""
-    for stream in (sys.stdout, sys.stderr):
-        found = cast("TextIO | None", stream)
-        reconfigure = getattr(found, "reconfigure", None)
-        if reconfigure is not None:
-            # A terminal that cannot show a character gets its escape, not a crash.
-            reconfigure(errors="backslashreplace")
     app.main()
 
 

@@ -12,7 +12,7 @@ import errno
 import re
 import sys
 from contextlib import suppress
-from typing import TextIO, cast
+from typing import BinaryIO, TextIO, cast
 
 from omnigraph.errors import ErrorKind, StorageError
 
@@ -34,25 +34,47 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Write to stdout and flush."""
-    if cast("TextIO | None", sys.stdout) is None:
-        return
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError as e:
-        raise cannot_write("the output", e) from e
+    """Write to stdout and flush; what its encoding cannot say is escaped."""
+    encoding = "utf-8" if cast("TextIO | None", sys.stdout) is None else sys.stdout.encoding
+    write_bytes(text.encode(encoding, "backslashreplace"))
 
 
 def write_bytes(content: bytes) -> None:
     """Write to stdout as it is, whatever encoding the terminal has, and flush."""
-    if cast("TextIO | None", sys.stdout) is None:
-        return
-    try:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-    except OSError as e:
-        raise cannot_write("the output", e) from e
+    if cast("TextIO | None", sys.stdout) is not None:
+        writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
+        writer.write(content)
+        writer.flush()
+
+
+class Writer:
+    """A binary stream that is written completely or fails with an error of ours."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def write(self, content: bytes | memoryview) -> int:
+        """Write all of it."""
+        # With PYTHONUNBUFFERED the standard streams are raw: a write may take a part of the content
+        # and say so, where a buffered stream would go on.
+        rest = memoryview(content)
+        try:
+            while rest:
+                written = cast("int | None", self._stream.write(rest))
+                if written is None:
+                    raise BlockingIOError(errno.EAGAIN, "the stream does not wait")
+                rest = rest[written:]
+        except OSError as e:
+            raise cannot_write(self._name, e) from e
+        return len(content)
+
+    def flush(self) -> None:
+        """Hand everything over."""
+        try:
+            self._stream.flush()
+        except OSError as e:
+            raise cannot_write(self._name, e) from e
 
 
 def write_error(text: str) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pyarrow as pa
+
 from omnigraph.errors import ConflictError, ErrorKind
 from omnigraph.load.rows import LoadedRows
 from omnigraph.manifest.repository import Repository
@@ -44,6 +46,8 @@ def load_rows(
                     hint="repeat the load: a stream cannot be read twice",
                 )
             rows = read(txn.schema.catalog)
+            # Parsing leaves freed blocks with the allocator; the checks to come need the room.
+            pa.default_memory_pool().release_unused()
             parsed.clear()
             parsed[digest] = (rows, _delta(rows, mode))
         return parsed[digest][1]

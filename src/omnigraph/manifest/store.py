@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph.errors import CorruptionError, NotFoundError
@@ -60,20 +61,22 @@ class ManifestStore:
         """The newest version: by the hint and one probe, else by listing."""
         hint = self._hint()
         if hint is not None and not self._dataset.exists(hint + 1):
-            try:
+            with suppress(CorruptionError):  # Perhaps only the hint is wrong: the listing decides.
                 return self._head(self._dataset.at(hint))
-            except CorruptionError:
-                # A hint may lie (a partial copy of the graph); the listing is the authority, and
-                # if the newest version is really damaged it says so again below.
-                pass
         stored = self._dataset.latest()
-        if stored is None:
-            where = self._objects.location.uri
-            raise NotFoundError(
-                f"no graph at {where}",
-                hint=f"create one: omnigraph init --schema FILE {where}",
+        where = self._objects.location.uri
+        if stored is not None and stored.version >= (hint or 0):
+            return self._head(stored)
+        if hint is not None:
+            # A hint is written after its version. Showing an older one would be a silent rollback.
+            raise CorruptionError(
+                f"manifest version {hint} of {where} is missing",
+                hint=f"restore {self._dataset.manifest_name(hint)} from a copy of the graph",
             )
-        return self._head(stored)
+        raise NotFoundError(
+            f"no graph at {where}",
+            hint=f"create one: omnigraph init --schema FILE {where}",
+        )
 
     def at(self, version: int) -> Head:
         """A version by number."""

@@ -11,6 +11,7 @@ import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from omnigraph.errors import (
     CorruptionError,
@@ -20,38 +21,62 @@ from omnigraph.errors import (
     StorageError,
 )
 
-_RULES: tuple[tuple[ErrorKind, str, str], ...] = (
-    (
-        ErrorKind.STORAGE_FULL,
-        r"no space left|os error 28|disk quota|StorageFull|file too large|os error 27",
-        "free space on the device, then repeat the command: nothing was published",
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """How a family of foreign messages reads in our words. The first rule that fits wins."""
+
+    kind: ErrorKind
+    pattern: str
+    says: str
+    hint: str
+
+
+_RULES = (
+    _Rule(
+        kind=ErrorKind.STORAGE_FULL,
+        pattern=r"no space left|os error 28|disk quota|StorageFull|file too large|os error 27",
+        says="no space left",
+        hint="free space on the device, then repeat the command: nothing was published",
     ),
-    (
-        ErrorKind.STORAGE_NOT_FOUND,
-        r"NoSuchBucket|bucket does not exist|The specified bucket",
-        "check the bucket's name and AWS_ENDPOINT_URL_S3",
+    _Rule(
+        kind=ErrorKind.STORAGE_NOT_FOUND,
+        pattern=r"NoSuchBucket|bucket does not exist|The specified bucket",
+        says="no such bucket",
+        hint="check the bucket's name and AWS_ENDPOINT_URL_S3",
     ),
-    (
-        ErrorKind.STORAGE_DENIED,
-        r"\b40[13]\b|forbidden|AccessDenied|access denied|InvalidAccessKeyId|SignatureDoesNotMatch"
-        r"|permission denied|PermissionDenied|Unauthenticated|ExpiredToken|os error 13"
-        r"|read-only file system|os error 30",
-        "check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or the file permissions",
+    _Rule(
+        kind=ErrorKind.STORAGE_CONFIGURATION,
+        # The address is where cloud machines keep credentials: asked only when none were given.
+        pattern=r"169\.254\.169\.254|169\.254\.170\.2|no.{0,20}credential|CredentialsNotLoaded",
+        says="no credentials",
+        hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     ),
-    (
-        ErrorKind.STORAGE_CONFIGURATION,
-        r"credential|169\.254\.169\.254|unknown configuration|invalid url|relative URL"
-        r"|not a directory|os error 20|is not a directory",
-        "check the URI and the AWS_* variables",
+    _Rule(
+        kind=ErrorKind.STORAGE_DENIED,
+        pattern=r"\b40[13]\b|forbidden|AccessDenied|access denied|InvalidAccessKeyId"
+        r"|SignatureDoesNotMatch|permission denied|PermissionDenied|Unauthenticated|ExpiredToken"
+        r"|os error 13|read-only file system|os error 30",
+        says="access denied",
+        hint="check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) "
+        "or the permissions of the folder",
     ),
-    (
-        ErrorKind.STORAGE_TRANSIENT,
-        r"connection refused|connection reset|connection closed|error sending request|timed? ?out"
-        r"|dns error|\b5\d\d\b.*(server|internal|unavailable|gateway|slow)|SlowDown"
-        r"|after \d+ retries|broken pipe|incomplete message",
-        "the store did not answer: check the endpoint and the network, then repeat the command",
+    _Rule(
+        kind=ErrorKind.STORAGE_CONFIGURATION,
+        pattern=r"unknown configuration|invalid url|relative URL|not a directory|os error 20\b",
+        says="not a usable place",
+        hint="check the URI and the AWS_* variables",
+    ),
+    _Rule(
+        kind=ErrorKind.STORAGE_TRANSIENT,
+        pattern=r"connection refused|connection reset|connection closed|error sending request"
+        r"|timed? ?out|dns error|\b50[0-4]\b|SlowDown|after \d+ retries|broken pipe"
+        r"|incomplete message",
+        says="the store does not answer",
+        hint="check AWS_ENDPOINT_URL_S3 and the network, then repeat the command",
     ),
 )
+_CODE = re.compile(r"<Code>(\w+)</Code>")
 _MISSING = re.compile(r"not found|no such file|NotFound|NoSuchKey|os error 2\b|does not exist", re.I)
 _SOURCE_PLACE = re.compile(r",?\s*(?:location:\s*)?(?:/\S+|rust/\S+)\.rs:\d+:\d+")
 
@@ -75,20 +100,26 @@ def translated(doing: str, *, referenced: bool = False) -> Iterator[None]:
 
 def translate(error: BaseException, doing: str, *, referenced: bool = False) -> OmnigraphError:
     """Our error for a foreign one."""
-    if type(error).__name__ == "PanicException":
+    if type(error).__name__ == "PanicException" and not referenced:
         return InternalError(
             f"the storage library failed while {doing}: {short(error)}",
             hint="please report this with the command that led to it",
         )
-    if isinstance(error, (TypeError, AttributeError, KeyError, IndexError)):
+    if isinstance(error, (TypeError, AttributeError, LookupError)):
         return InternalError(f"{type(error).__name__} while {doing}: {error}")
     text = str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         text += " no space left"
-    for kind, pattern, hint in _RULES:
-        if re.search(pattern, text, re.I | re.S):
-            return StorageError(f"{kind.replace('_', ' ')} while {doing}: {short(error)}",
-                                kind=kind, hint=hint)  # fmt: skip
+    for rule in _RULES:
+        if re.search(rule.pattern, text, re.I | re.S):
+            code = _CODE.search(text)
+            why = f"{rule.says} ({code[1]})" if code else rule.says
+            return StorageError(
+                f"{why}, while {doing}",
+                kind=rule.kind,
+                hint=rule.hint,
+                details={"cause": short(error)},
+            )
     if is_missing(error):
         if referenced:
             return CorruptionError(

@@ -151,6 +151,11 @@ def _s3_options(environ: Mapping[str, str]) -> dict[str, str]:
     )
     endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
     if endpoint:
+        if urlsplit(endpoint).scheme not in ("http", "https") or not urlsplit(endpoint).hostname:
+            raise UsageError(
+                f"the S3 endpoint is not an address: {endpoint!r}",
+                hint="set AWS_ENDPOINT_URL_S3 to something like http://127.0.0.1:9000",
+            )
         options["aws_endpoint"] = endpoint
     # Path style works on every server; only AWS itself is asked in its preferred style.
     force = environ.get("AWS_S3_FORCE_PATH_STYLE", "true" if endpoint else "false")

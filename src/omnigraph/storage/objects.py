@@ -26,7 +26,7 @@ class Objects:
 
     def get(self, name: str, *, referenced: bool = False) -> bytes | None:
         """The object's bytes, or None when there is none (an error if it is ``referenced``)."""
-        with translated(f"reading {name}", referenced=referenced):
+        with translated(f"reading {name} in {self.location.uri}", referenced=referenced):
             try:
                 return bytes(obstore.get(self._store, name).bytes())
             except (NotFoundError, FileNotFoundError):
@@ -36,12 +36,12 @@ class Objects:
 
     def put(self, name: str, content: bytes) -> None:
         """Write or replace an object."""
-        with translated(f"writing {name}"):
+        with translated(f"writing {name} in {self.location.uri}"):
             obstore.put(self._store, name, content, use_multipart=False)
 
     def create(self, name: str, content: bytes) -> bool:
         """Write an object unless one is there; say whether it was written."""
-        with translated(f"creating {name}"):
+        with translated(f"creating {name} in {self.location.uri}"):
             try:
                 obstore.put(self._store, name, content, mode="create", use_multipart=False)
             except AlreadyExistsError:
@@ -50,7 +50,7 @@ class Objects:
 
     def exists(self, name: str) -> bool:
         """Whether the object is there (one HEAD)."""
-        with translated(f"looking for {name}"):
+        with translated(f"looking for {name} in {self.location.uri}"):
             try:
                 obstore.head(self._store, name)
             except (NotFoundError, FileNotFoundError):

@@ -96,7 +96,7 @@ class StrictDataset:
 
     def latest(self) -> StrictVersion | None:
         """The newest version by listing; None when there is no dataset here."""
-        with translated(f"opening {self._path}"):
+        with translated(f"opening {self._path}", referenced=True):
             try:
                 handle = lance.dataset(
                     self._uri, storage_options=self._options, session=self._session

@@ -10,7 +10,9 @@ name becomes known only through a publish. Nothing here moves a dataset's HEAD.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import Any
 
 import lance
@@ -32,6 +34,9 @@ PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
+BULK_BYTES_MIN = 4 << 20
+BULK_WRITERS_MAX = 2
+"""Large tables are written two at a time: each writer buffers pages of all its columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +210,7 @@ class TableStore:
         self._location = location
         self._objects = objects
         self._cache = ColumnCache(CACHE_BYTES_MAX)
+        self._bulk = BoundedSemaphore(BULK_WRITERS_MAX)
 
     def open(self, name: TableVersion) -> Table:
         """A published version: one request."""
@@ -228,7 +234,8 @@ class TableStore:
     def write_files(self, path: str, rows: pa.Table, base: Table | None) -> StagedFiles:
         """Write rows as data files of a table; they belong to no version yet."""
         physical = physical_table(rows)
-        with translated(f"writing data files of {path}"):
+        bulk = self._bulk if rows.nbytes > BULK_BYTES_MIN else nullcontext()
+        with bulk, translated(f"writing data files of {path}"):
             fragments = write_fragments(
                 physical,
                 self._location.table_uri(path) if base is None else base.dataset,

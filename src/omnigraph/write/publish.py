@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from omnigraph.errors import (
     CommitUnknownError,
     ConflictError,
@@ -146,6 +148,8 @@ class _Operation:
                 if self._branch.refresh().snapshot.version == txn.snapshot.version:
                     raise
                 continue
+            # Checking a large delta takes as much memory again; hand it back before writing takes it.
+            pa.default_memory_pool().release_unused()
             if delta is not self._delta:
                 self._stager.forget_files()
                 self._delta = delta

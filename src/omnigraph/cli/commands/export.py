@@ -21,7 +21,7 @@ from omnigraph.cli.options import (
     target_options,
 )
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import cannot_write, is_terminal
+from omnigraph.cli.streams import Writer, cannot_write, is_terminal
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,31 +90,11 @@ def _total(view: SnapshotView, types: tuple[str, ...]) -> int:
     return sum(view.count(name) for name in dict.fromkeys(names))
 
 
-class _Writer:
-    """A stream whose failures are told as ours."""
-
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        self._stream = stream
-        self._name = name
-
-    def write(self, content: bytes) -> int:
-        try:
-            return self._stream.write(content)
-        except OSError as e:
-            raise cannot_write(self._name, e) from e
-
-    def flush(self) -> None:
-        try:
-            self._stream.flush()
-        except OSError as e:
-            raise cannot_write(self._name, e) from e
-
-
 @contextmanager
 def _stdout() -> Generator[BinaryIO]:
     if cast("TextIO | None", sys.stdout) is None:
         raise UsageError("stdout is closed", hint="export to a file with --output")
-    writer = _Writer(sys.stdout.buffer, "the output")
+    writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
     yield cast(BinaryIO, writer)
     writer.flush()
 
@@ -134,7 +114,7 @@ def _file(path: Path) -> Generator[BinaryIO]:
         raise cannot_write(str(path), e) from e
     try:
         with stream:
-            writer = _Writer(stream, str(path))
+            writer = Writer(stream, str(path))
             yield cast(BinaryIO, writer)
             writer.flush()
             if replace:

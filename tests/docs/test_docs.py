@@ -1,0 +1,217 @@
+"""The documentation is a test: what it shows runs, what it names exists, its tables are complete."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import omnigraph
+import pytest
+from doc_pages import (
+    ROOT,
+    anchors,
+    assert_shown,
+    code_of,
+    commands,
+    blocks,
+    links,
+    name_of,
+    pages,
+    run_page,
+    table_rows,
+)
+from omnigraph.cli.exits import EXIT_CODES
+from omnigraph.errors import ErrorKind
+from omnigraph.failpoints import FailPoint
+from omnigraph.manifest import codec
+from omnigraph.schema.codes import EXPLANATIONS
+from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS
+
+GUIDE = ROOT / "docs" / "guide"
+DEV = ROOT / "docs" / "dev"
+EXECUTED = [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))]
+FOREIGN = re.compile(r"/(?:home|Users|tmp|work|root)/\w")
+
+
+@pytest.mark.parametrize("page", EXECUTED, ids=name_of)
+def test_everything_a_page_shows_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OMNIGRAPH_STORE", "OMNIGRAPH_ACTOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert run_page(page, tmp_path) > 0
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name_of(page)}: {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{name_of(page)}: {link}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_no_page_names_a_place_on_somebodys_machine(page: Path) -> None:
+    assert not FOREIGN.search(page.read_text(encoding="utf-8")), name_of(page)
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in text
+    assert "make test" in text
+
+
+def test_every_error_kind_is_explained_with_its_exit_code() -> None:
+    told = {}
+    for row in table_rows(GUIDE / "errors.md"):
+        if len(row) == 4 and row[2].isdigit():
+            told |= {kind: (code_of(row[0])[0], int(row[2])) for kind in code_of(row[1])}
+    assert set(told) == {str(kind) for kind in ErrorKind}
+    for kind, (error_class, exit_code) in told.items():
+        assert exit_code == EXIT_CODES[ErrorKind(kind)], kind
+        assert issubclass(getattr(omnigraph, error_class), omnigraph.OmnigraphError), kind
+    classes = {error_class for error_class, _ in told.values()}
+    exported = {name for name in omnigraph.__all__ if name.endswith("Error")}
+    assert classes == exported - {"OmnigraphError"}
+
+
+def test_every_diagnostic_code_is_explained() -> None:
+    rows = table_rows(GUIDE / "schema.md")
+    told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`S\d{3}`", r[0])}
+    assert told == {str(code): text for code, text in EXPLANATIONS.items()}
+
+
+def test_every_word_of_the_schema_language_is_in_a_table() -> None:
+    cells = [code for row in table_rows(GUIDE / "schema.md") for code in code_of(row[0])]
+    for word in TYPE_WORDS:
+        assert any(re.match(rf"{word}\b", cell) for cell in cells), word
+    for word in ANNOTATIONS:
+        assert any(re.match(rf"@{word}\b", cell) for cell in cells), word
+
+
+def test_the_format_page_names_every_column_of_the_manifest() -> None:
+    told = [code for row in table_rows(ROOT / "docs" / "format.md") for code in code_of(row[0])]
+    for name in codec.to_table(_genesis()).column_names:
+        assert name in told, name
+
+
+def test_the_format_page_names_every_object_of_a_graph(tmp_path: Path) -> None:
+    patterns = [
+        re.compile(re.sub(r"<[^>]+>", "[^/]+", re.escape(code)))
+        for row in table_rows(ROOT / "docs" / "format.md")
+        for code in code_of(row[0])
+        if "/" in code
+    ]
+    with omnigraph.init(tmp_path / "g", "node A { k: String @key  raw: Blob? }") as graph:
+        graph.load([{"type": "A", "data": {"k": "a", "raw": b"x" * 100_000}}])
+        graph.load([{"type": "A", "data": {"k": "a", "raw": b"y"}}], mode="merge")
+    files = [p for p in (tmp_path / "g").rglob("*") if p.is_file()]
+    assert files
+    for file in files:
+        name = file.relative_to(tmp_path / "g").as_posix()
+        assert any(p.fullmatch(name) for p in patterns), name
+
+
+def test_the_write_path_page_names_every_failpoint() -> None:
+    text = (DEV / "write-path.md").read_text(encoding="utf-8")
+    for point in FailPoint:
+        assert f"`{point}`" in text, point
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_tests_that_a_page_refers_to_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text):
+        assert (ROOT / path).is_file(), f"{name_of(page)}: {path}"
+        if name:
+            source = (ROOT / path).read_text(encoding="utf-8")
+            assert f"def {name}(" in source, f"{name_of(page)}: {path}::{name}"
+
+
+def test_budgets_are_the_ones_that_the_cost_tests_hold() -> None:
+    source = (ROOT / "tests" / "cost" / "test_write_cost.py").read_text(encoding="utf-8")
+    held = {
+        statement.targets[0].id: ast.literal_eval(statement.value)
+        for statement in ast.parse(source).body
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id.endswith("_MAX")
+    }
+    told = {
+        constant: int(re.findall(r"\d+", row[1])[0])
+        for row in table_rows(DEV / "cost-budgets.md")
+        for constant in code_of(row[-1])
+        if constant.endswith("_MAX")
+    }
+    assert told == held
+
+
+def test_every_folder_of_tests_is_described() -> None:
+    told = {code for row in table_rows(DEV / "testing.md") for code in code_of(row[0])}
+    folders = {p.name for p in (ROOT / "tests").iterdir() if any(p.rglob("test_*.py"))}
+    assert {f"tests/{name}" for name in folders} <= told
+
+
+@pytest.mark.parametrize("script", ["quickstart.py", "demo.py"])
+def test_examples_run(script: str, tmp_path: Path) -> None:
+    source = Path(omnigraph.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / script],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(source), "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    if script == "demo.py":
+        assert "unchanged" in done.stdout
+        with omnigraph.open(tmp_path / ".demo" / "shipping") as graph:
+            assert [c.actor for c in graph.commits()][:1] == ["operations"]
+            assert graph.snapshot().count("Carries") > 10_000
+
+
+def test_the_wildcard_matches_text_and_lines() -> None:
+    assert_shown("a 12 b\nx\ny\nend\n", "a … b\n…\nend", "here")
+    with pytest.raises(AssertionError):
+        assert_shown("a\nb\n", "a …\n", "here")
+
+
+def test_console_blocks_are_split_into_commands() -> None:
+    found = [c for b in blocks(ROOT / "README.md") if b.language == "console" for c in commands(b)]
+    assert found
+    assert all(command for command, _ in found)
+
+
+def _genesis() -> codec.Snapshot:
+    commit = codec.GraphCommit(
+        id="0" * 26,
+        parent_id=None,
+        merged_parent_id=None,
+        branch="main",
+        manifest_version=1,
+        kind="init",
+        actor=None,
+        message=None,
+        created_at_us=0,
+        changes={},
+    )
+    return codec.Snapshot(
+        graph_id="1" * 26,
+        branch="main",
+        version=1,
+        schema_hash="2" * 64,
+        pins={},
+        commits=(commit,),
+    )
