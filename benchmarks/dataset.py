@@ -1,4 +1,4 @@
-"""The benchmark graph, made the same way every time: people, documents, who knows and mentions whom.
+"""The benchmark graph, the same on every run: people, documents, who knows and mentions whom.
 
 Size M is 200k nodes and 1M edges. Keys are strings; `Knows` has power-law degrees.
 """

@@ -1,4 +1,4 @@
-"""Time, injected. Nothing else in the package may read the wall clock or sleep (ruff enforces it)."""
+"""Time, injected. Nothing else in the package reads the wall clock or sleeps (ruff sees to it)."""
 
 from __future__ import annotations
 

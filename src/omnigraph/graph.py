@@ -48,8 +48,8 @@ def init(
     """Create a graph at ``uri`` and open it.
 
     ``schema`` is `.pg` text, or the path of a `.pg` file. Raises ``SchemaError`` with every finding
-    in the text, ``AlreadyExistsError`` if there is a graph already. At most 12 object-store requests,
-    whatever the number of types.
+    in the text, ``AlreadyExistsError`` if there is a graph already. Costs at most 12 object-store
+    requests, whatever the number of types.
     """
     text, name = _schema_text(schema)
     repository = initialise(
@@ -64,7 +64,7 @@ def init(
     return Graph(repository)
 
 
-def open(  # noqa: A001 - `omnigraph.open` reads best
+def open(
     uri: Uri,
     *,
     durability: str = "process",
@@ -81,9 +81,7 @@ def open(  # noqa: A001 - `omnigraph.open` reads best
             f"no graph at {location.uri}: no such folder",
             hint=f"create one: omnigraph init --schema FILE {location.uri}",
         )
-    repository = Repository(
-        location, durability=_durability(durability), clock=clock, ids=ids
-    )
+    repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
     head = repository.branch(MAIN).head
     repository.schema(head.snapshot.schema_hash)
     return Graph(repository)
@@ -133,7 +131,7 @@ class Graph:
         source: Any,
         *,
         mode: str = "append",
-        type: str | None = None,  # noqa: A002 - the word of the language
+        type: str | None = None,
         branch: str = MAIN,
         actor: str | None = None,
         message: str | None = None,
@@ -145,7 +143,7 @@ class Graph:
         an iterable of dict records shaped like JSONL lines; an Arrow table or pandas DataFrame of
         one type (``type="Person"``); or a mapping of type names to tables or DataFrames.
 
-        ``mode``: ``append`` inserts and refuses ids that exist; ``merge`` replaces entities with the
+        ``mode``: ``append`` inserts and refuses ids that exist; ``merge`` replaces entities of the
         same id; ``overwrite`` makes the rows the whole content of every type they mention.
 
         Raises ``InputError`` (cannot be read as this graph's data), ``ConstraintError`` (breaks a
@@ -411,5 +409,3 @@ def _durability(durability: str) -> Durability:
         return Durability(durability)
     except ValueError as e:
         raise UsageError(f"unknown durability '{durability}'", hint="use process or fsync") from e
-
-

@@ -5,8 +5,9 @@ The budgets are those of docs/dev/cost-budgets.md. Counts are exact, so these te
 
 from __future__ import annotations
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.testing.measure import measure, serial_hops
 from omnigraph.testing.proxy import CountingProxy
 

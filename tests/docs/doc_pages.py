@@ -123,10 +123,12 @@ def run_command(command: str, shown: str, where: str) -> None:
 
 def assert_shown(actual: str, shown: str, where: str) -> None:
     """What was said is what the page shows, apart from `…` and space at line ends."""
-    parts = [re.escape(part) for part in _trimmed(shown).split("…")]
-    # On a line of its own the wildcard spans lines, else it stays in its line.
-    pattern = re.sub(r"(?m)^@@$", "(?:.|\n)*?", "@@".join(parts)).replace("@@", ".*")
-    assert re.fullmatch(pattern, _trimmed(actual)), f"{where}\n--- shown\n{shown}\n--- is\n{actual}"
+    pattern = "".join(
+        r"(?:[^\n]*\n)*" if line == "…" else r"[^\n]*".join(map(re.escape, line.split("…"))) + r"\n"
+        for line in _trimmed(shown).splitlines()
+    )
+    said = _trimmed(actual) + "\n"
+    assert re.fullmatch(pattern, said), f"{where}\n--- shown\n{shown}\n--- is\n{actual}"
 
 
 def _trimmed(text: str) -> str:

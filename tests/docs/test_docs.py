@@ -9,21 +9,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-import omnigraph
 import pytest
 from doc_pages import (
     ROOT,
     anchors,
     assert_shown,
+    blocks,
     code_of,
     commands,
-    blocks,
     links,
     name_of,
     pages,
     run_page,
     table_rows,
 )
+
+import omnigraph
 from omnigraph.cli.exits import EXIT_CODES
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.manifest import codec
 from omnigraph.testing.racers import SCHEMA
 
@@ -69,7 +70,7 @@ def test_a_damaged_object_is_reported_as_corruption(root: Path, what: str, damag
 def test_losing_only_the_newest_manifest_is_not_a_silent_rollback(root: Path) -> None:
     newest = min(root.glob("__manifest/_versions/*.manifest"))
     newest.unlink()
-    with pytest.raises(omnigraph.CorruptionError, match="manifest version 3 of .* is missing"):
+    with pytest.raises(omnigraph.CorruptionError, match=r"manifest version 3 of .* is missing"):
         read(root)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.racers import SCHEMA

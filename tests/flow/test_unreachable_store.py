@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.testing.racers import SCHEMA
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import omnigraph
 import pytest
+
+import omnigraph
 from omnigraph.testing.racers import SCHEMA, Racer, run_racers
 
 PROCESSES = 12
@@ -27,9 +28,7 @@ def assert_linear(commits: Sequence[omnigraph.GraphCommit]) -> None:
 @pytest.mark.xdist_group("races")
 def test_twelve_processes_on_one_table_lose_nothing(store_root: str) -> None:
     graph = omnigraph.init(store_root, SCHEMA)
-    results = run_racers(
-        [racer("append", store_root, f"w{i}", "Person") for i in range(PROCESSES)]
-    )
+    results = run_racers([racer("append", store_root, f"w{i}", "Person") for i in range(PROCESSES)])
     assert [r.errors for r in results] == [()] * PROCESSES
     assert sum(r.done for r in results) == PROCESSES * COMMITS
     names = graph.snapshot().rows("Person").to_arrow()["name"].to_pylist()
@@ -42,7 +41,9 @@ def test_twelve_processes_on_one_table_lose_nothing(store_root: str) -> None:
 @pytest.mark.xdist_group("races")
 def test_twelve_processes_on_disjoint_tables_lose_nothing(store_root: str) -> None:
     types = [f"T{i}" for i in range(PROCESSES)]
-    graph = omnigraph.init(store_root, "".join(f"node {t} {{ name: String @key }}\n" for t in types))
+    graph = omnigraph.init(
+        store_root, "".join(f"node {t} {{ name: String @key }}\n" for t in types)
+    )
     results = run_racers([racer("append", store_root, t.lower(), t) for t in types])
     assert [r.errors for r in results] == [()] * PROCESSES
     snapshot = graph.snapshot()

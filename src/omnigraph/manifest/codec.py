@@ -21,7 +21,7 @@ from omnigraph.manifest.snapshot import (
     TableChange,
     TablePin,
 )
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.names import TableVersion
 
 COMMITS_MAX = 50
 """Commits a snapshot carries; older ones are read from the manifest versions they made."""

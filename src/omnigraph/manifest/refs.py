@@ -70,9 +70,7 @@ def check_branch_name(branch: str) -> str:
     """A usable branch name, trimmed."""
     name = branch.strip()
     if not name or len(name) > 200 or any(ord(c) < 32 for c in name):
-        raise UsageError(
-            f"not a branch name: {branch!r}", hint="use 1 to 200 printable characters"
-        )
+        raise UsageError(f"not a branch name: {branch!r}", hint="use 1 to 200 printable characters")
     return name
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.storage.tables import TableVersion
+from omnigraph.storage.names import TableVersion
 
 MAIN = "main"
 FORMAT = 1

@@ -93,10 +93,6 @@ class ManifestStore:
             version += 1
         return self.at(version)
 
-    def prepare_commit(self, head: Head) -> None:
-        """Open what a commit on ``head`` will need; meant to overlap staging."""
-        self._dataset.commit_handle(head.stored)
-
     def stage(self, head: Head, snapshot: Snapshot) -> StagedHead:
         """Write the files of the next version; may overlap other staging."""
         files = self._dataset.stage(head.stored, codec.to_table(snapshot))
@@ -132,9 +128,7 @@ class ManifestStore:
 
     def _head(self, stored: StrictVersion) -> Head:
         codec.check_format(stored.metadata, f"{self._objects.location.uri}/{self._path}")
-        snapshot = codec.from_table(
-            stored.rows, version=stored.version, metadata=stored.metadata
-        )
+        snapshot = codec.from_table(stored.rows, version=stored.version, metadata=stored.metadata)
         return Head(snapshot=snapshot, stored=stored)
 
     @property

@@ -52,7 +52,7 @@ _INTEGERS = (Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyType:
-    """A property's type. Two types are equal iff scalar, list flag, nullability, enum set and size are."""
+    """A declared type. Equal ones agree in scalar, list flag, nullability, enum set and size."""
 
     scalar: Scalar
     is_list: bool = False
@@ -178,7 +178,7 @@ class GraphType:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeType(GraphType):
-    """A node type. A property called ``id`` may only be ``id: String @key``: it *is* the entity id."""
+    """A node type. A property ``id`` may only be ``id: String @key``: it *is* the entity id."""
 
     implements: tuple[str, ...] = ()
     ranges: tuple[Range, ...] = ()
@@ -202,7 +202,7 @@ class EdgeType(GraphType):
     target: str
     cardinality: Cardinality = field(default_factory=Cardinality)
     keyed: bool = False
-    """Declared ``@key(@src, @dst, …)``: the id is derived from src, dst and the members of ``key``."""
+    """Declared ``@key(@src, @dst, …)``: the id follows from src, dst and the members of ``key``."""
 
     @property
     def kind(self) -> EntityKind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -77,12 +77,14 @@ _RULES = (
     ),
 )
 _CODE = re.compile(r"<Code>(\w+)</Code>")
-_MISSING = re.compile(r"not found|no such file|NotFound|NoSuchKey|os error 2\b|does not exist", re.I)
+_MISSING = re.compile(
+    r"not found|no such file|NotFound|NoSuchKey|os error 2\b|does not exist", re.I
+)
 _SOURCE_PLACE = re.compile(r",?\s*(?:location:\s*)?(?:/\S+|rust/\S+)\.rs:\d+:\d+")
 
 
 @contextmanager
-def translated(doing: str, *, referenced: bool = False) -> Iterator[None]:
+def translated(doing: str, *, referenced: bool = False) -> Generator[None]:
     """Raise our own error for anything that goes wrong inside.
 
     ``doing`` completes "while …". With ``referenced`` the objects read inside are named by a

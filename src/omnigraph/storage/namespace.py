@@ -4,11 +4,13 @@ Lance lets a catalog own table versions. A commit on such a table writes its fil
 under a unique staging name, then asks the catalog to create the version; no HEAD moves. Here the
 catalog is one small object per table and write that answers from memory, so a write stages any
 number of versions and one commit to ``__manifest`` makes them visible (docs/adr/0001).
+
+Importing this module costs a second (Lance's client for REST catalogs comes with it), so it is
+imported when the first table is opened, not before.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from lance_namespace import (
@@ -21,17 +23,7 @@ from lance_namespace import (
 )
 
 from omnigraph.errors import InternalError
-
-TABLE_ID = ["t"]
-"""A namespace here serves exactly one table, whose name inside it never matters."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestFile:
-    """Where the manifest of one table version is, in Lance's own spelling of paths."""
-
-    path: str
-    size: int | None
+from omnigraph.storage.names import ManifestFile
 
 
 class StagingNamespace(LanceNamespace):

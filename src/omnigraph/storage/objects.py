@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, NotFoundError
+from obstore.exceptions import AlreadyExistsError
 from obstore.store import ObjectStore
 
 from omnigraph.storage.faults import translated
@@ -29,7 +29,7 @@ class Objects:
         with translated(f"reading {name} in {self.location.uri}", referenced=referenced):
             try:
                 return bytes(obstore.get(self._store, name).bytes())
-            except (NotFoundError, FileNotFoundError):
+            except FileNotFoundError:
                 if referenced:
                     raise
                 return None
@@ -53,7 +53,7 @@ class Objects:
         with translated(f"looking for {name} in {self.location.uri}"):
             try:
                 obstore.head(self._store, name)
-            except (NotFoundError, FileNotFoundError):
+            except FileNotFoundError:
                 return False
             return True
 
@@ -67,7 +67,7 @@ class Objects:
         with translated(f"deleting {', '.join(names)}"):
             try:
                 obstore.delete(self._store, list(names))
-            except (NotFoundError, FileNotFoundError):
+            except FileNotFoundError:
                 # On a folder the batch stops at the first missing name; the others still count.
                 if len(names) > 1:
                     for name in names:

@@ -21,7 +21,6 @@ from lance.fragment import write_fragments
 from omnigraph.errors import StorageError
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
-from omnigraph.storage.namespace import TABLE_ID, ManifestFile, StagingNamespace
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.tables import FILE_FORMAT
 
@@ -30,7 +29,7 @@ _ZSTD = {"lance-encoding:compression": "zstd"}
 
 
 class LostRaceError(Exception):
-    """Another writer committed on the version this commit was based on. Never leaves the package."""
+    """Another writer committed on the version this commit was based on. Stays in the package."""
 
 
 class OutcomeUnknownError(Exception):
@@ -50,8 +49,6 @@ class StrictVersion:
     metadata: dict[str, str]
     """Of the dataset's schema."""
     handle: LanceDataset
-    committable: bool
-    """Whether ``handle`` can be committed on, or was opened by path for reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +67,7 @@ class StrictDataset:
         self._objects = objects
         self._path = path
         self._uri = location.table_uri(path)
-        self._session = lance.Session()
-        self._opened: tuple[int, LanceDataset] | None = None
+        self._session = lance.Session()  # pyright: ignore[reportPrivateImportUsage]
 
     def create(self, rows: pa.Table) -> StrictVersion | None:
         """Make version 1, or return None when somebody was first."""
@@ -88,7 +84,7 @@ class StrictDataset:
                 if isinstance(e, CommitConflictError) or "already exists" in str(e):
                     return None
                 raise
-        return _version(handle, rows, committable=True)
+        return _version(handle, rows)
 
     def exists(self, version: int) -> bool:
         """Whether a version has been committed: one HEAD."""
@@ -105,22 +101,15 @@ class StrictDataset:
                 if is_missing(e) and "bucket" not in str(e).lower():
                     return None
                 raise
-        return self._read(handle, committable=True)
+        return self._read(handle)
 
     def at(self, version: int) -> StrictVersion:
-        """A version by number, opened by the path of its manifest: nothing is listed."""
-        manifest = ManifestFile(
-            path=self._location.absolute(self.manifest_name(version)), size=None
-        )
+        """A version by number: nothing is listed."""
         with translated(f"opening {self._path} version {version}", referenced=True):
             handle = lance.dataset(
-                namespace_client=StagingNamespace(self._uri, {version: manifest}),
-                table_id=TABLE_ID,
-                version=version,
-                storage_options=self._options,
-                session=self._session,
+                self._uri, version=version, storage_options=self._options, session=self._session
             )
-        return self._read(handle, committable=False)
+        return self._read(handle)
 
     def stage(self, current: StrictVersion, rows: pa.Table) -> StagedRows:
         """Write the file of the next version."""
@@ -136,13 +125,10 @@ class StrictDataset:
 
     def commit(self, current: StrictVersion, staged: StagedRows) -> StrictVersion:
         """Make the staged rows the version after ``current``, or raise ``LostRaceError``."""
-        handle = self.commit_handle(current)
         try:
             made = LanceDataset.commit(
-                handle,
-                LanceOperation.Overwrite(
-                    _compressed(staged.rows).schema, list(staged.fragments)
-                ),
+                current.handle,
+                LanceOperation.Overwrite(_compressed(staged.rows).schema, list(staged.fragments)),
                 read_version=current.version,
                 max_retries=0,
                 storage_options=self._options,
@@ -161,27 +147,11 @@ class StrictDataset:
                 ValueError(f"committed version {made.version} after {current.version}"),
                 f"committing to {self._path}",
             )
-        return _version(made, staged.rows, committable=True)
+        return _version(made, staged.rows)
 
-    def commit_handle(self, current: StrictVersion) -> LanceDataset:
-        """A handle that can be committed on. Costs two requests after a cold open, then nothing;
-        writers call it early so that the cost overlaps staging."""
-        if current.committable:
-            return current.handle
-        if self._opened is None or self._opened[0] != current.version:
-            with translated(f"opening {self._path} for writing", referenced=True):
-                handle = lance.dataset(
-                    self._uri,
-                    version=current.version,
-                    storage_options=self._options,
-                    session=self._session,
-                )
-            self._opened = (current.version, handle)
-        return self._opened[1]
-
-    def _read(self, handle: LanceDataset, *, committable: bool) -> StrictVersion:
+    def _read(self, handle: LanceDataset) -> StrictVersion:
         with translated(f"reading {self._path} version {handle.version}", referenced=True):
-            return _version(handle, handle.to_table(), committable=committable)
+            return _version(handle, handle.to_table())
 
     def files_of(self, staged: StagedRows) -> list[str]:
         """Data files of staged rows, from the root."""
@@ -205,20 +175,17 @@ class StrictDataset:
         return dict(self._location.options) or None
 
 
-def _version(handle: LanceDataset, rows: pa.Table, *, committable: bool) -> StrictVersion:
+def _version(handle: LanceDataset, rows: pa.Table) -> StrictVersion:
     metadata = handle.schema.metadata or {}
     return StrictVersion(
         version=handle.version,
         rows=rows,
         metadata={k.decode(): v.decode() for k, v in metadata.items()},
         handle=handle,
-        committable=committable,
     )
 
 
 def _compressed(rows: pa.Table) -> pa.Table:
     """The rows with compressed text columns: most of a snapshot is names and paths."""
-    fields = [
-        f.with_metadata(_ZSTD) if pa.types.is_string(f.type) else f for f in rows.schema
-    ]
+    fields = [f.with_metadata(_ZSTD) if pa.types.is_string(f.type) else f for f in rows.schema]
     return pa.table(rows.columns, schema=pa.schema(fields, metadata=rows.schema.metadata))

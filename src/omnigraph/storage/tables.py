@@ -7,13 +7,16 @@ gives a new ``Table`` that its maker can read at once (read-your-writes) and oth
 name becomes known only through a publish. Nothing here moves a dataset's HEAD.
 """
 
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import BoundedSemaphore
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lance
 import pyarrow as pa
@@ -26,8 +29,11 @@ from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.columns import ColumnCache, FragmentKey
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
-from omnigraph.storage.namespace import TABLE_ID, ManifestFile, StagingNamespace
+from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
+
+if TYPE_CHECKING:
+    from omnigraph.storage.namespace import StagingNamespace
 
 FILE_FORMAT = "2.2"
 PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
@@ -37,16 +43,6 @@ SEED_ROWS_MAX = 10_000
 BULK_BYTES_MIN = 4 << 20
 BULK_WRITERS_MAX = 2
 """Large tables are written two at a time: each writer buffers pages of all its columns."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableVersion:
-    """The exact name of one version of one table, relative to the graph's root."""
-
-    path: str
-    version: int
-    manifest: str
-    manifest_size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +125,7 @@ class Table:
         """Whole columns, through the cache: only fragments not seen before are read."""
         with translated(f"reading columns of {self.name.path}", referenced=True):
             fragments = [(f, _metadata_key(f.metadata)) for f in self.dataset.get_fragments()]
-            cached = {
+            cached: dict[FragmentKey, list[Any]] = {
                 key: [self._cache.get(key, name) for name in names] for _, key in fragments
             }
             missing = [(f, key) for f, key in fragments if any(c is None for c in cached[key])]
@@ -218,7 +214,7 @@ class TableStore:
             path=self._location.absolute(name.manifest), size=name.manifest_size
         )
         uri = self._location.table_uri(name.path)
-        space = StagingNamespace(uri, {name.version: manifest})
+        space = _namespace(uri, {name.version: manifest})
         with translated(f"opening {name.path} version {name.version}", referenced=True):
             # A session of its own: two lineages of one table share version numbers, and Lance
             # caches some metadata by number.
@@ -227,7 +223,7 @@ class TableStore:
                 table_id=TABLE_ID,
                 version=name.version,
                 storage_options=self._options,
-                session=lance.Session(),
+                session=lance.Session(),  # pyright: ignore[reportPrivateImportUsage]
             )
         return Table(name, dataset, space, self._cache)
 
@@ -253,7 +249,7 @@ class TableStore:
         """Commit changes in order on top of ``base``, where nobody can see it."""
         uri = self._location.table_uri(path)
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
-        space = base.space.fork() if base is not None else StagingNamespace(uri, {})
+        space = base.space.fork() if base is not None else _namespace(uri, {})
         current = base.dataset if base is not None else None
         with translated(f"staging {path}"):
             for change in changes:
@@ -313,9 +309,7 @@ class TableStore:
             case Append(files=files):
                 operation: Any = LanceOperation.Append(list(files.fragments))
             case Replace(files=files):
-                operation = LanceOperation.Overwrite(
-                    physical_schema(schema), list(files.fragments)
-                )
+                operation = LanceOperation.Overwrite(physical_schema(schema), list(files.fragments))
             case Upsert(rows=rows):
                 operation, _ = (
                     current.merge_insert("id")
@@ -334,6 +328,12 @@ class TableStore:
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
+
+
+def _namespace(uri: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
+    from omnigraph.storage.namespace import StagingNamespace
+
+    return StagingNamespace(uri, versions)
 
 
 def physical_schema(schema: pa.Schema) -> pa.Schema:

@@ -137,9 +137,7 @@ def _child(racer: Racer, pipe: Connection, environment: Mapping[str, str]) -> No
     pipe.send(race(racer, ready))
 
 
-def run_alone(
-    racer: Racer, environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
+def run_alone(racer: Racer, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run one racer in a fresh interpreter to its end, however that comes about."""
     arguments = [racer.kind, racer.uri, racer.name, str(racer.count), racer.type_name]
     return subprocess.run(

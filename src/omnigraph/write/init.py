@@ -41,9 +41,7 @@ def initialise(
     catalog = compile_schema(schema_text, source_name=schema_name)
     ir = to_ir(catalog, schema_text)
     schema = AcceptedSchema(hash=schema_hash(ir), source=schema_text, catalog=catalog)
-    repository = Repository(
-        location, durability=durability, clock=clock, ids=ids, create=True
-    )
+    repository = Repository(location, durability=durability, clock=clock, ids=ids, create=True)
     store = ManifestStore(repository.objects, MAIN_PATH)
     if store.hinted():
         raise _exists(location)

@@ -75,7 +75,7 @@ class Receipt:
 
 
 def publish(repository: Repository, request: WriteRequest) -> Receipt:
-    """Carry a write out, atomically, whatever other processes do. One write at a time per handle."""
+    """Carry a write out, atomically, whatever others do. Writes of one handle take turns."""
     with repository.write_lock:
         return _Operation(repository, request).run()
 
@@ -148,7 +148,7 @@ class _Operation:
                 if self._branch.refresh().snapshot.version == txn.snapshot.version:
                     raise
                 continue
-            # Checking a large delta takes as much memory again; hand it back before writing takes it.
+            # Checking a large delta takes as much memory again; writing it will need the room.
             pa.default_memory_pool().release_unused()
             if delta is not self._delta:
                 self._stager.forget_files()
@@ -196,14 +196,12 @@ class _Operation:
         if not self._intent_written:
             self._intent_written = True
             intent = pool.submit(self._repository.objects.put, intent_name(self._id), plan.encode())
-        opening = pool.submit(store.prepare_commit, txn.head)
         staged = self._stager.stage(txn, work)
         snapshot = self._next(txn, work, staged)
         # The version of the manifest and the final names of the tables are written side by side.
         next_head = store.stage(txn.head, snapshot)
         for item in staged.values():
             item.pinning.result()
-        opening.result()
         if intent is not None:
             intent.result()
             hit(FailPoint.WRITE_INTENT_WRITTEN)

@@ -28,9 +28,7 @@ def settle(
     repository.later(repository.pool.submit(_settle, repository, branch, version, gone))
 
 
-def _settle(
-    repository: Repository, branch: Branch, version: int, gone: Sequence[str]
-) -> None:
+def _settle(repository: Repository, branch: Branch, version: int, gone: Sequence[str]) -> None:
     hit(FailPoint.SETTLE_BEFORE_HINT)
     # A later write of this process will say more; let it.
     if branch.head.snapshot.version == version:

@@ -1,0 +1,72 @@
+"""The layers of ARCHITECTURE.md, and the two doors to foreign engines, hold in every file."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src" / "omnigraph"
+
+# From the ground up. A package may import from itself and from what stands before it.
+LAYERS = (
+    ("errors", "clock", "version"),
+    ("ids", "failpoints", "lang"),
+    ("schema",),
+    ("storage",),
+    ("manifest",),
+    ("write",),
+    ("load", "results"),
+    ("graph",),
+    ("cli",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+# lance and obstore have one importer, so an upgrade or a replacement has one place.
+FOREIGN = {
+    "lance": "storage",
+    "lance_namespace": "storage",
+    "obstore": "storage",
+    "pyspark": "pipeline",
+}
+FILES = sorted(SRC.rglob("*.py"))
+
+
+def package_of(file: Path) -> str:
+    part = file.relative_to(SRC).parts[0]
+    return part.removesuffix(".py")
+
+
+def imports(file: Path) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append((node.lineno, node.module))
+            if node.module == "omnigraph":
+                found += [(node.lineno, f"omnigraph.{a.name}") for a in node.names]
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SRC)))
+def test_imports_point_down(file: Path) -> None:
+    own = package_of(file)
+    if own in ("testing", "__init__"):  # Test instruments and the public surface see everything.
+        return
+    assert own in RANK, f"{own} has no layer yet: decide where it stands"
+    for line, module in imports(file):
+        if not module.startswith("omnigraph."):
+            continue
+        other = module.split(".")[1]
+        assert other != "testing", f"{file}:{line}: the product never imports its test instruments"
+        assert RANK[other] < RANK[own] or other == own, f"{file}:{line}: {own} imports {other}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SRC)))
+def test_foreign_engines_have_one_importer(file: Path) -> None:
+    own = package_of(file)
+    for line, module in imports(file):
+        owner = FOREIGN.get(module.split(".")[0])
+        if owner is not None and own != "testing":
+            assert own == owner, f"{file}:{line}: only {owner} may import {module}"

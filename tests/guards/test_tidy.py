@@ -1,0 +1,63 @@
+"""House rules that a reader would otherwise have to enforce by hand."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "omnigraph"
+FILES = sorted(SRC.rglob("*.py"))
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+BANNED_NAMES = {"util", "utils", "helper", "helpers", "misc", "common", "manager", "info"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SRC)))
+def test_files_and_functions_stay_small_and_say_what_they_are(file: Path) -> None:
+    text = file.read_text()
+    tree = ast.parse(text)
+    assert len(text.splitlines()) <= FILE_LINES_MAX
+    assert file.stem not in BANNED_NAMES
+    if text.strip() and file.name != "__init__.py":
+        assert ast.get_docstring(tree), "a module opens with its purpose"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            assert length <= FUNCTION_LINES_MAX, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SRC)))
+def test_nothing_is_left_open(file: Path) -> None:
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        assert not re.search(r"\b(TODO|FIXME|XXX)\b", line), f"{file}:{number}: {line.strip()}"
+
+
+def test_values_are_frozen() -> None:
+    """A dataclass is a value; the few mutable ones are private to their module."""
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+                continue
+            for decorator in node.decorator_list:
+                text = ast.unparse(decorator)
+                if text.startswith("dataclass"):
+                    assert "frozen=True" in text, f"{file}: {node.name}"
+
+
+def test_no_place_or_index_of_one_machine_is_committed() -> None:
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    bad = re.compile(r"/root/|/home/\w+/|--index-url|--find-links|https?://\S*/simple\b")
+    for name in files:
+        path = ROOT / name
+        if name and path.is_file() and path.suffix in {".py", ".md", ".txt", ".toml", ".json", ""}:
+            if path == Path(__file__):
+                continue
+            found = bad.search(path.read_text(errors="replace"))
+            assert not found, f"{name}: {found[0] if found else ''}"
