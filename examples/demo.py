@@ -90,6 +90,7 @@ def show_snapshot(graph: omnigraph.Graph) -> None:
     show(table)
     command(f"commit list {GRAPH}")
     log = plain_table("commit", "actor", "kind", "changes", "message")
+    log.columns[0].no_wrap = True
     for commit in graph.commits():
         inserted = sum(c.inserted for c in commit.changes.values())
         updated = sum(c.updated for c in commit.changes.values())

@@ -1,0 +1,197 @@
+"""What we rely on in Lance, pinned: an upgrade that changes one of these fails here first.
+
+Each test names a behaviour that no type or document of Lance promises us (docs/adr/0001).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lance import LanceDataset, LanceOperation
+from lance.commit import CommitConflictError
+from lance.fragment import write_fragments
+
+from omnigraph.storage.names import TABLE_ID, ManifestFile
+from omnigraph.storage.namespace import StagingNamespace
+
+SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int64())])
+
+
+def rows(*ids: str) -> pa.Table:
+    return pa.table({"id": list(ids), "n": list(range(len(ids)))}, schema=SCHEMA)
+
+
+class Staging:
+    """A table that only exists in a staging namespace."""
+
+    def __init__(self, place: Path) -> None:
+        self.uri = str(place)
+        self.space = StagingNamespace(self.uri, {})
+
+    def commit(self, base, operation) -> LanceDataset:
+        version = {} if isinstance(base, str) else {"read_version": base.version}
+        return LanceDataset.commit(
+            base,
+            operation,
+            namespace_client=self.space,
+            table_id=TABLE_ID,
+            namespace_client_managed_versioning=True,
+            enable_stable_row_ids=True,
+            max_retries=0,
+            **version,
+        )
+
+    def create(self, *ids: str) -> LanceDataset:
+        files = write_fragments(rows(*ids), self.uri, schema=SCHEMA, mode="create")
+        return self.commit(self.uri, LanceOperation.Overwrite(SCHEMA, files))
+
+    def append(self, base: LanceDataset, *ids: str) -> LanceDataset:
+        return self.commit(base, LanceOperation.Append(write_fragments(rows(*ids), base)))
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> Staging:
+    return Staging(tmp_path / "table")
+
+
+def ids(dataset: LanceDataset) -> list[str]:
+    return dataset.to_table(columns=["id"])["id"].to_pylist()
+
+
+def test_a_managed_commit_moves_no_head(staging: Staging) -> None:
+    staged = staging.append(staging.create("a"), "b")
+    assert ids(staged) == ["a", "b"]
+    assert not list(Path(staging.uri).glob("_versions/*.manifest"))
+    with pytest.raises(ValueError, match="not found"):
+        lance.dataset(staging.uri)
+
+
+def test_files_written_for_a_new_table_can_be_appended_to_it_later(staging: Staging) -> None:
+    """When two writers create a table at once, the loser's files go on top of the winner's."""
+    late = write_fragments(rows("z"), staging.uri, schema=SCHEMA, mode="create")
+    base = staging.create("a")
+    assert ids(staging.commit(base, LanceOperation.Append(late))) == ["a", "z"]
+
+
+def test_a_version_opens_by_the_path_of_its_manifest_and_nothing_is_written(
+    staging: Staging,
+) -> None:
+    staged = staging.append(staging.create("a"), "b")
+    made = staging.space.staged(staged.version)
+    final = Path(staging.uri) / "_graph" / "x.manifest"
+    final.parent.mkdir()
+    final.write_bytes((Path("/") / made.path).read_bytes())
+    before = sorted(Path(staging.uri).rglob("*"))
+    space = StagingNamespace(
+        staging.uri, {staged.version: ManifestFile(path=str(final).lstrip("/"), size=made.size)}
+    )
+    opened = lance.dataset(namespace_client=space, table_id=TABLE_ID, version=staged.version)
+    assert ids(opened) == ["a", "b"]
+    assert sorted(Path(staging.uri).rglob("*")) == before
+
+
+def test_stable_row_ids_survive_a_staged_upsert(staging: Staging) -> None:
+    base = staging.create("a", "b")
+    transaction, _ = (
+        base.merge_insert("id")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute_uncommitted(rows("b", "c"))
+    )
+    staged = staging.commit(base, transaction)
+    table = staged.scanner(columns=["id"], with_row_id=True).to_table()
+    found = dict(zip(table["id"].to_pylist(), table["_rowid"].to_pylist(), strict=True))
+    assert found == {"a": 0, "b": 1, "c": 2}
+
+
+def test_a_staged_delete_by_key_removes_exactly_those_rows(staging: Staging) -> None:
+    base = staging.create("a", "b", "c")
+    transaction, _ = (
+        base.merge_insert("id").when_matched_delete().execute_uncommitted(pa.table({"id": ["b"]}))
+    )
+    assert ids(staging.commit(base, transaction)) == ["a", "c"]
+
+
+def test_row_counts_and_fragments_come_from_metadata(staging: Staging) -> None:
+    staged = staging.append(staging.create("a", "b"), "c")
+    for file in Path(staging.uri).glob("data/*"):
+        file.unlink()
+    assert staged.count_rows() == 3
+    assert [f.count_rows() for f in staged.get_fragments()] == [2, 1]
+
+
+def test_a_scan_in_order_follows_fragments(staging: Staging) -> None:
+    dataset = staging.create("a")
+    for i in range(20):
+        dataset = staging.append(dataset, f"r{i}")
+    fragments = dataset.get_fragments()[5:10]
+    table = dataset.scanner(columns=["id"], fragments=fragments, scan_in_order=True).to_table()
+    assert table["id"].to_pylist() == [f"r{i}" for i in range(4, 9)]
+
+
+def test_typed_filters_are_accepted(staging: Staging) -> None:
+    dataset = staging.create("a", "it's", 'say "x"')
+    wanted = ["it's", 'say "x"']
+    assert dataset.to_table(filter=pc.field("id").isin(wanted))["id"].to_pylist() == wanted
+
+
+def test_overwrite_is_strict_where_append_is_rebased(tmp_path: Path) -> None:
+    """The reason why a publish is an Overwrite: of two stale writers, one must lose."""
+    base = lance.write_dataset(rows("a"), tmp_path / "m")
+    overwrite = [
+        LanceOperation.Overwrite(SCHEMA, write_fragments(rows(i), base, mode="overwrite"))
+        for i in ("b", "c")
+    ]
+    won = LanceDataset.commit(base, overwrite[0], read_version=1, max_retries=0)
+    with pytest.raises(CommitConflictError):
+        LanceDataset.commit(base, overwrite[1], read_version=1, max_retries=0)
+    assert won.version == 2
+    stale = LanceOperation.Append(write_fragments(rows("d"), won))
+    LanceDataset.commit(won, stale, read_version=2, max_retries=0)
+    rebased = LanceDataset.commit(won, stale, read_version=2, max_retries=0)
+    assert rebased.version == 4, "append is rebased: it could never be the door"
+
+
+def test_manifest_names_count_down(tmp_path: Path) -> None:
+    lance.write_dataset(rows("a"), tmp_path / "m")
+    lance.write_dataset(rows("b"), tmp_path / "m", mode="overwrite")
+    names = {p.name for p in (tmp_path / "m" / "_versions").glob("*.manifest")}
+    assert names == {f"{(1 << 64) - 1 - version:020d}.manifest" for version in (1, 2)}
+
+
+def test_schema_metadata_of_an_overwrite_is_kept(tmp_path: Path) -> None:
+    base = lance.write_dataset(rows("a"), tmp_path / "m")
+    stamped = SCHEMA.with_metadata({"omnigraph.format": "1"})
+    files = write_fragments(rows("b").cast(stamped), base, mode="overwrite")
+    LanceDataset.commit(
+        base, LanceOperation.Overwrite(stamped, files), read_version=1, max_retries=0
+    )
+    assert lance.dataset(tmp_path / "m").schema.metadata == {b"omnigraph.format": b"1"}
+
+
+def test_creating_twice_says_so(tmp_path: Path) -> None:
+    lance.write_dataset(rows("a"), tmp_path / "m", mode="create")
+    with pytest.raises(OSError, match="already exists"):
+        lance.write_dataset(rows("a"), tmp_path / "m", mode="create")
+
+
+def test_blobs_come_back_as_bytes_when_asked(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.string()), lance.blob_field("data")])
+    table = pa.table([pa.array(["a", "b"]), lance.blob_array([b"", None])], schema=schema)
+    dataset = lance.write_dataset(table, tmp_path / "m", data_storage_version="2.2")
+    read = dataset.scanner(columns=["data"], blob_handling="all_binary").to_table()
+    assert read["data"].to_pylist() == [b"", None]
+
+
+def test_a_deletion_file_and_data_files_name_a_fragment(staging: Staging) -> None:
+    base = staging.create("a", "b")
+    transaction, _ = (
+        base.merge_insert("id").when_matched_delete().execute_uncommitted(pa.table({"id": ["b"]}))
+    )
+    metadata = staging.commit(base, transaction).get_fragments()[0].metadata
+    assert (Path(staging.uri) / "data" / metadata.files[0].path).exists()
+    assert (Path(staging.uri) / metadata.deletion_file.path(metadata.id)).exists()
