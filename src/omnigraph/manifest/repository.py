@@ -25,7 +25,7 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import from_ir, schema_hash
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.sync import sync_files
+from omnigraph.storage.sync import sync_files, sync_root
 from omnigraph.storage.tables import Table, TableStore
 
 TABLES_OPEN_MAX = 512
@@ -176,6 +176,12 @@ class Repository:
         root = self.location.local_path
         if self.durability is Durability.FSYNC and root is not None:
             sync_files(root, names)
+
+    def sync_root(self) -> None:
+        """Make the root's own name durable; for the moment after it was created."""
+        root = self.location.local_path
+        if self.durability is Durability.FSYNC and root is not None:
+            sync_root(root)
 
     def discard(self, names: Sequence[str]) -> None:
         """Delete objects that nothing refers to; a failure only leaves them lying."""

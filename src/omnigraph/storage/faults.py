@@ -70,7 +70,7 @@ _RULES = (
     _Rule(
         kind=ErrorKind.STORAGE_TRANSIENT,
         pattern=r"connection refused|connection reset|connection closed|error sending request"
-        r"|timed? ?out|dns error|\b50[0-4]\b|SlowDown|after \d+ retries|broken pipe"
+        r"|\btimed out\b|\btimeout\b|dns error|\b50[0-4]\b|SlowDown|after \d+ retries|broken pipe"
         r"|incomplete message",
         says="the store does not answer",
         hint="check AWS_ENDPOINT_URL_S3 and the network, then repeat the command",
@@ -113,6 +113,8 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         text += " no space left"
     for rule in _RULES:
+        if rule.kind is ErrorKind.STORAGE_TRANSIENT and is_missing(error):
+            break  # An answer, however many retries the text also speaks of.
         if re.search(rule.pattern, text, re.I | re.S):
             code = _CODE.search(text)
             why = f"{rule.says} ({code[1]})" if code else rule.says

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from obstore.store import LocalStore, ObjectStore, S3Store
 
@@ -131,7 +131,8 @@ def _s3(uri: str, environ: Mapping[str, str]) -> Location:
         raise UsageError(f"no bucket in {uri}", hint="use s3://bucket/prefix")
     return Location(
         uri=uri,
-        lance_root=f"s3://{bucket}/{prefix}".rstrip("/"),
+        # Lance reads the root as a URL and decodes it; names of objects are meant literally.
+        lance_root=f"s3://{bucket}/{quote(prefix)}".rstrip("/"),
         manifest_prefix=f"{prefix}/" if prefix else "",
         options=_s3_options(environ),
         bucket=bucket,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from omnigraph.storage.faults import translated
@@ -25,6 +26,15 @@ def sync_files(root: Path, names: Iterable[str]) -> None:
                 _sync(file)
                 folders.update(p for p in file.parents if p == root or root in p.parents)
         for folder in sorted(folders, key=lambda p: len(p.parts), reverse=True):
+            _sync(folder)
+
+
+def sync_root(root: Path) -> None:
+    """Sync the folders that lead to a new root, so that the root's own name is not lost."""
+    with translated("syncing folders to disk"):
+        _sync(root.parent)
+    for folder in list(root.parents)[1:]:
+        with suppress(OSError):  # Older folders may belong to others.
             _sync(folder)
 
 

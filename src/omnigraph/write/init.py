@@ -58,6 +58,7 @@ def initialise(
         raise _exists(location)
     hit(FailPoint.INIT_AFTER_MANIFEST)
     repository.sync([store.manifest_name(1), *store.files_of_head(head)])
+    repository.sync_root()
     store.write_hint(1)
     repository.keep_schema(schema)
     repository.adopt(Branch(MAIN, store, head))
