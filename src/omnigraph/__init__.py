@@ -31,10 +31,11 @@ from omnigraph.errors import (
 )
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph, SnapshotView, init, open
+    from omnigraph.graph import Graph, init, open
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.results import Commits, LoadResult, Rows
     from omnigraph.version import __version__
+    from omnigraph.view import SnapshotView
 
 __all__ = [
     "AlreadyExistsError",
@@ -73,7 +74,7 @@ _HOMES = {
     "GraphCommit": "omnigraph.manifest.snapshot",
     "LoadResult": "omnigraph.results",
     "Rows": "omnigraph.results",
-    "SnapshotView": "omnigraph.graph",
+    "SnapshotView": "omnigraph.view",
     "TableChange": "omnigraph.manifest.snapshot",
     "__version__": "omnigraph.version",
     "init": "omnigraph.graph",

@@ -11,25 +11,22 @@ Everything here delegates: reading to a pinned snapshot, writing to the one writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-import pyarrow as pa
-
 from omnigraph.clock import Clock
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.ids import IdSource
-from omnigraph.load.export import write_jsonl
 from omnigraph.load.run import load_rows
 from omnigraph.load.sources import plan_input
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
-from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
-from omnigraph.results import Commits, Dataset, LoadResult, Rows, TypeCount
-from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.results import Commits, LoadResult, TypeCount
+from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.location import locate
+from omnigraph.view import SnapshotView
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.init import initialise
 
@@ -77,8 +74,9 @@ def open(
     """
     location = locate(uri)
     if location.local_path is not None and not location.local_path.is_dir():
+        why = "it is not a folder" if location.local_path.exists() else "no such folder"
         raise NotFoundError(
-            f"no graph at {location.uri}: no such folder",
+            f"no graph at {location.uri}: {why}",
             hint=f"create one: omnigraph init --schema FILE {location.uri}",
         )
     repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
@@ -95,7 +93,16 @@ class Graph:
     """
 
     def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+        self._open: Repository | None = repository
+        self._uri = repository.location.uri
+
+    @property
+    def _repository(self) -> Repository:
+        if self._open is None:
+            raise UsageError(
+                f"the graph {self._uri} is closed", hint="open it again: omnigraph.open(…)"
+            )
+        return self._open
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +121,7 @@ class Graph:
     @property
     def uri(self) -> str:
         """The root as it was given."""
-        return self._repository.location.uri
+        return self._uri
 
     @property
     def schema(self) -> str:
@@ -191,7 +198,9 @@ class Graph:
         limit: int | None = None,
         actor: str | None = None,
     ) -> Commits:
-        """Commits of a branch, newest first. One manifest is read per hundred commits."""
+        """Commits of a branch, newest first. One manifest is read per fifty commits."""
+        if limit is not None and limit < 0:
+            raise UsageError(f"limit is {limit}", hint="a limit counts commits: 0 or more")
         found: list[GraphCommit] = []
         for commit in self._history(branch):
             if limit is not None and len(found) >= limit:
@@ -201,10 +210,15 @@ class Graph:
         return Commits(found)
 
     def commit(self, commit_id: str, *, branch: str = MAIN) -> GraphCommit:
-        """One commit by id. Raises ``NotFoundError``."""
-        for commit in self._history(branch):
-            if commit.id == commit_id:
-                return commit
+        """One commit by id, or by the beginning of one if no other begins so."""
+        wanted = commit_id.strip().upper()
+        found = [c for c in self._history(branch) if wanted and c.id.startswith(wanted)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(
+                f"{len(found)} commits begin with {wanted}", hint="give more of the id"
+            )
         raise NotFoundError(
             f"no commit {commit_id} on branch '{branch}'",
             kind=ErrorKind.COMMIT_NOT_FOUND,
@@ -232,7 +246,9 @@ class Graph:
 
     def close(self) -> None:
         """Finish housekeeping and release threads. The handle cannot be used afterwards."""
-        self._repository.close()
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
     def _history(self, branch: str) -> Iterator[GraphCommit]:
         known = self._repository.branch(branch)
@@ -241,140 +257,6 @@ class Graph:
     def _schema(self, branch: str) -> AcceptedSchema:
         snapshot = self._repository.branch(branch).head.snapshot
         return self._repository.schema(snapshot.schema_hash)
-
-
-class SnapshotView:
-    """A graph at one moment: what it holds, and its rows."""
-
-    def __init__(self, repository: Repository, snapshot: Snapshot) -> None:
-        self._repository = repository
-        self._snapshot = snapshot
-        self._schema = repository.schema(snapshot.schema_hash)
-
-    @property
-    def branch(self) -> str:
-        """The branch it was taken from."""
-        return self._snapshot.branch
-
-    @property
-    def version(self) -> int:
-        """The manifest version."""
-        return self._snapshot.version
-
-    @property
-    def commit(self) -> GraphCommit:
-        """The commit that made it."""
-        return self._snapshot.head
-
-    @property
-    def catalog(self) -> Catalog:
-        """The schema it is read with."""
-        return self._schema.catalog
-
-    @property
-    def schema(self) -> str:
-        """The schema it is read with, as `.pg` text."""
-        return self._schema.source
-
-    @property
-    def schema_hash(self) -> str:
-        """Which schema that is."""
-        return self._schema.hash
-
-    @property
-    def datasets(self) -> tuple[Dataset, ...]:
-        """Every type of the schema with its table and row count."""
-        return tuple(self._dataset(t) for t in self.catalog.types())
-
-    def count(self, type_name: str) -> int:
-        """Entities of one type."""
-        return self._snapshot.row_count(self._type(type_name).table_key)
-
-    def rows(self, type_name: str, columns: Sequence[str] | None = None) -> Rows:
-        """All entities of one type, whole or some columns; blobs as bytes."""
-        graph_type = self._type(type_name)
-        schema = table_schema(graph_type)
-        names = list(columns) if columns is not None else schema.names
-        for name in names:
-            if name not in schema.names:
-                raise UsageError(
-                    f"{graph_type.name} has no column '{name}'",
-                    hint=f"it has {', '.join(schema.names)}",
-                )
-        wanted = pa.schema([schema.field(n) for n in names])
-        batches = [b.cast(wanted) for b in self._batches(graph_type, names)]
-        return Rows(pa.Table.from_batches(batches, schema=wanted))
-
-    def export(
-        self,
-        out: BinaryIO,
-        *,
-        types: Sequence[str] = (),
-        progress: Callable[[int], None] | None = None,
-    ) -> int:
-        """Write the snapshot as JSONL, nodes first; see ``Graph.export``."""
-        # An edge type answers to several spellings: each type is written once, however often named.
-        named = {t.table_key: t for t in (self._type(name) for name in types)}
-        chosen = list(named.values()) or list(self.catalog.types())
-        lines = 0
-        for graph_type in sorted(chosen, key=lambda t: t.kind == "edge"):
-            for batch in self._batches(graph_type, table_schema(graph_type).names):
-                lines += write_jsonl(graph_type, [batch], out)
-                if progress is not None:
-                    progress(lines)
-        return lines
-
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of ``snapshot --json``."""
-        return {
-            "graph_branch": None if self.branch == MAIN else self.branch,
-            "graph_manifest_version": self.version,
-            "graph_commit_id": self.commit.id,
-            "internal_schema_version": FORMAT,
-            "datasets": [d.to_dict() for d in self.datasets],
-        }
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """One dict a type."""
-        return [d.to_dict() for d in self.datasets]
-
-    def to_arrow(self) -> pa.Table:
-        """One row a type."""
-        return pa.Table.from_pylist(self.to_dicts())
-
-    def to_pandas(self) -> Any:
-        """One row a type, as a DataFrame."""
-        return Rows(self.to_arrow()).to_pandas()
-
-    def __repr__(self) -> str:
-        return f"<Snapshot {self.branch}@{self.version} {self.commit.id}>"
-
-    def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
-        pin = self._snapshot.pins.get(graph_type.table_key)
-        return () if pin is None else self._repository.table(pin).batches(columns)
-
-    def _type(self, name: str) -> GraphType:
-        found = self.catalog.nodes.get(name) or self.catalog.edge(name)
-        if found is None:
-            known = ", ".join(t.name for t in self.catalog.types())
-            raise NotFoundError(
-                f"no type '{name}' in this graph",
-                kind=ErrorKind.TYPE_NOT_FOUND,
-                hint=f"it has {known}",
-                details={"type_name": name},
-            )
-        return found
-
-    def _dataset(self, graph_type: GraphType) -> Dataset:
-        pin = self._snapshot.pins.get(graph_type.table_key)
-        return Dataset(
-            entity_kind=graph_type.kind,
-            type_name=graph_type.name,
-            dataset_path=graph_type.table_path,
-            published_dataset_version=pin.name.version if pin else None,
-            native_dataset_branch=None,
-            entity_count=pin.row_count if pin else 0,
-        )
 
 
 def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:

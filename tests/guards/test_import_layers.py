@@ -18,6 +18,7 @@ LAYERS = (
     ("manifest",),
     ("write",),
     ("load", "results"),
+    ("view",),
     ("graph",),
     ("cli",),
 )

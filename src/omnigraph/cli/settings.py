@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from omnigraph.cli.output import JsonOutput, Output
 
 
-@dataclass(slots=True)
 class Settings:
     """Filled by the options as they are read."""
 
-    json: bool = False
-    quiet: bool = False
+    def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
+        self.json = json
+        self.quiet = quiet
 
     @property
     def output(self) -> Output:

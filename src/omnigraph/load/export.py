@@ -50,9 +50,15 @@ def write_jsonl(graph_type: GraphType, batches: Iterable[pa.RecordBatch], out: B
             if text is not None:
                 bounds = np.frombuffer(offsets, dtype=np.int64)
                 first, last = bounds[lines.offset], bounds[lines.offset + len(lines)]
-                out.write(memoryview(text)[first:last])
+                _write_all(out, memoryview(text)[first:last])
             written += len(lines)
     return written
+
+
+def _write_all(out: BinaryIO, content: memoryview) -> None:
+    """Write everything: an unbuffered stream may take only a part at a time."""
+    while content:
+        content = content[out.write(content) :]
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

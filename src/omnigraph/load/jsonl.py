@@ -19,6 +19,7 @@ from typing import BinaryIO
 from omnigraph.errors import ErrorKind, InputError, NotFoundError, OmnigraphError
 from omnigraph.ids import IdSource
 from omnigraph.load.blocks import BlockResult, cut_blocks, read_block
+from omnigraph.load.formats import refuse_foreign_format
 from omnigraph.load.problems import PROBLEMS_MAX, Problem, input_error
 from omnigraph.load.rows import LoadedRows, Part, finish
 from omnigraph.load.shape import RecordShape
@@ -110,7 +111,9 @@ def _texts(sources: Sequence[JsonlSource]) -> Iterator[tuple[int, bytes]]:
     for number, source in enumerate(sources):
         try:
             with source.open() as stream:
-                for text in cut_blocks(stream):
+                for place, text in enumerate(cut_blocks(stream)):
+                    if place == 0:
+                        refuse_foreign_format(source.name, text)
                     yield number, text
         except OSError as error:
             raise _unreadable(source.name, error) from error

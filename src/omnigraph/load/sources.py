@@ -5,21 +5,22 @@ graph.load(source) -> [sources] -> a reader -> LoadedRows by table key
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.errors import UsageError
 from omnigraph.ids import IdSource
-from omnigraph.lang.suggest import did_you_mean
 from omnigraph.load.jsonl import JsonlSource, Progress, file_source, read_jsonl
 from omnigraph.load.records import rows_from_records
 from omnigraph.load.rows import LoadedRows
 from omnigraph.load.tables import rows_from_table
 from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.lookup import type_named
 
 _KINDS = (
     "a path or list of paths of JSONL files, a binary stream, dict records, "
@@ -41,26 +42,22 @@ def plan_input(
 ) -> PlannedInput:
     """Decide how to read ``source``; nothing is read yet."""
     if type_name is not None:
-        return _tables({type_name: source}, ids)
+        return _of_one_type(source, type_name, ids)
     if isinstance(source, (str, os.PathLike)):
-        return _files([source], ids, progress)
+        return _files([_path(source)], ids, progress)
     if isinstance(source, JsonlSource):
         return _jsonl([source], ids, progress, repeatable=False)
     if hasattr(source, "read"):
-        stream = cast(BinaryIO, source)
-        name = str(getattr(source, "name", "<stream>"))
-        return _jsonl(
-            [JsonlSource(name=name, open=lambda: stream)], ids, progress, repeatable=False
-        )
+        return _jsonl([_stream(source)], ids, progress, repeatable=False)
     if isinstance(source, Mapping):
-        if source and all(isinstance(k, str) and _is_table(v) for k, v in source.items()):
-            return _tables(source, ids)
-        raise UsageError("cannot load from this mapping", hint=f"load takes {_KINDS}")
+        return _mapping(source, ids)
     if _is_table(source):
         raise UsageError("a table needs its type", hint='say load(table, type="Person")')
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        raise UsageError("bytes are not a source", hint="wrap them: load(io.BytesIO(content))")
     if isinstance(source, Sequence) and source:
         if all(isinstance(s, (str, os.PathLike)) for s in source):
-            return _files(source, ids, progress)
+            return _files([_path(s) for s in source], ids, progress)
         if all(isinstance(s, JsonlSource) for s in source):
             return _jsonl(source, ids, progress, repeatable=False)
     if isinstance(source, Iterable):
@@ -71,10 +68,68 @@ def plan_input(
     raise UsageError(f"cannot load from {type(source).__name__}", hint=f"load takes {_KINDS}")
 
 
-def _files(
-    paths: Iterable[str | os.PathLike[str]], ids: IdSource, progress: Progress | None
-) -> PlannedInput:
-    sources = [file_source(os.fspath(path)) for path in paths]
+def _path(path: str | os.PathLike[str]) -> str:
+    text = os.fspath(path)
+    if text.lstrip().startswith("{"):
+        raise UsageError(
+            "a string names a file; this one looks like JSON",
+            hint="give dicts, load([{…}]), or wrap text in io.BytesIO(text.encode())",
+        )
+    return text
+
+
+def _stream(source: Any) -> JsonlSource:
+    if isinstance(source, io.TextIOBase):
+        raise UsageError("a text stream is not bytes", hint='open the file in mode "rb"')
+    stream = cast(BinaryIO, source)
+    return JsonlSource(name=str(getattr(source, "name", "<stream>")), open=lambda: stream)
+
+
+def _mapping(source: Mapping[Any, Any], ids: IdSource) -> PlannedInput:
+    if source and all(isinstance(k, str) and _is_table(v) for k, v in source.items()):
+        return _tables(source, ids)
+    hint = f"load takes {_KINDS}"
+    if "type" in source or "edge" in source:
+        hint = "one record goes into a list: load([record])"
+    raise UsageError("cannot load from this mapping", hint=hint)
+
+
+def _of_one_type(source: Any, type_name: str, ids: IdSource) -> PlannedInput:
+    """A table, or plain dict rows, of one named type."""
+    if _is_table(source) or hasattr(source, "__arrow_c_stream__"):
+        return _tables({type_name: source}, ids)
+    if isinstance(source, Iterable) and not isinstance(source, (str, bytes, Mapping)):
+        return PlannedInput(
+            read=lambda catalog: rows_from_records(
+                _records(source, type_named(catalog, type_name)), catalog, ids
+            ),
+            repeatable=isinstance(source, Sequence),
+        )
+    raise UsageError(
+        f"type= does not go with {type(source).__name__}",
+        hint="with a type, load takes a table, a DataFrame or dict rows",
+    )
+
+
+def _records(rows: Iterable[Any], graph_type: GraphType) -> Iterator[Any]:
+    """Rows of one type as records; anything that is no row is passed on to be refused."""
+    for row in rows:
+        if not isinstance(row, Mapping):
+            yield row
+        elif graph_type.kind == "node":
+            yield {"type": graph_type.name, "data": dict(row)}
+        else:
+            data = dict(row)
+            ends = {
+                end: data.pop(end if end in data else column)
+                for end, column in (("from", "src"), ("to", "dst"))
+                if end in data or column in data
+            }
+            yield {"edge": graph_type.name, **ends, "data": data}
+
+
+def _files(paths: Iterable[str], ids: IdSource, progress: Progress | None) -> PlannedInput:
+    sources = [file_source(path) for path in paths]
     return _jsonl(sources, ids, progress, repeatable=True)
 
 
@@ -91,25 +146,12 @@ def _tables(tables: Mapping[str, Any], ids: IdSource) -> PlannedInput:
     def read(catalog: Catalog) -> dict[str, LoadedRows]:
         loaded: dict[str, LoadedRows] = {}
         for name, table in tables.items():
-            graph_type = _type(catalog, name)
+            graph_type = type_named(catalog, name)
             loaded[graph_type.table_key] = rows_from_table(graph_type, table, ids, source_name=name)
         return loaded
 
     repeatable = not any(isinstance(t, pa.RecordBatchReader) for t in tables.values())
     return PlannedInput(read=read, repeatable=repeatable)
-
-
-def _type(catalog: Catalog, name: str) -> GraphType:
-    found = catalog.nodes.get(name) or catalog.edge(name)
-    if found is None:
-        known = [t.name for t in catalog.types()]
-        raise NotFoundError(
-            f"no type '{name}' in this graph",
-            kind=ErrorKind.TYPE_NOT_FOUND,
-            hint=did_you_mean(name, known) or f"it has {', '.join(known)}",
-            details={"type_name": name},
-        )
-    return found
 
 
 def _is_table(value: Any) -> bool:

@@ -128,7 +128,7 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
         if referenced:
             return CorruptionError(
                 f"an object that the graph refers to is missing, while {doing}: {short(error)}",
-                hint="restore it from a copy of the graph, or read an older commit",
+                hint="restore it from a copy of the graph",
             )
         return StorageError(
             f"not found while {doing}: {short(error)}", kind=ErrorKind.STORAGE_NOT_FOUND
@@ -136,7 +136,7 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
     if referenced:
         return CorruptionError(
             f"stored data is damaged, while {doing}: {short(error)}",
-            hint="restore the object from a copy of the graph, or read an older commit",
+            hint="restore the object from a copy of the graph",
         )
     return StorageError(f"storage failed while {doing}: {short(error)}")
 

@@ -24,6 +24,7 @@ from omnigraph.manifest.store import ManifestStore
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.storage.location import Location
+from omnigraph.write.plan import check_lineage_text
 
 
 def initialise(
@@ -37,7 +38,8 @@ def initialise(
     ids: IdSource | None,
 ) -> Repository:
     """Make a graph with this schema and return it open."""
-    # The schema is checked before anything is touched.
+    # Everything is checked before anything is touched.
+    check_lineage_text(actor, None)
     catalog = compile_schema(schema_text, source_name=schema_name)
     ir = to_ir(catalog, schema_text)
     schema = AcceptedSchema(hash=schema_hash(ir), source=schema_text, catalog=catalog)

@@ -13,8 +13,29 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from omnigraph.errors import ConflictError, ErrorKind
+from omnigraph.errors import ConflictError, ErrorKind, UsageError
 from omnigraph.manifest.snapshot import Snapshot
+
+ACTOR_LENGTH_MAX = 256
+MESSAGE_LENGTH_MAX = 4096
+
+
+def check_lineage_text(actor: object, message: object) -> None:
+    """Refuse an actor or message that could not be stored and read back in the lineage."""
+    for what, text, length_max in (
+        ("actor", actor, ACTOR_LENGTH_MAX),
+        ("message", message, MESSAGE_LENGTH_MAX),
+    ):
+        if text is None:
+            continue
+        if not isinstance(text, str) or not text.strip():
+            raise UsageError(f"the {what} is not a text: {text!r}", hint="leave it out, or name it")
+        if len(text) > length_max:
+            raise UsageError(
+                f"the {what} has {len(text)} characters", hint=f"at most {length_max} are kept"
+            )
+        if any("\ud800" <= c <= "\udfff" for c in text):
+            raise UsageError(f"the {what} is not valid Unicode: {text!r}")
 
 
 class Action(StrEnum):

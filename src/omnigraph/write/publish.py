@@ -35,7 +35,13 @@ from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, Tabl
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
 from omnigraph.write.delta import GraphDelta, WriteMode
-from omnigraph.write.plan import Expectation, HeadIs, PublishPlan, TableUnchanged
+from omnigraph.write.plan import (
+    Expectation,
+    HeadIs,
+    PublishPlan,
+    TableUnchanged,
+    check_lineage_text,
+)
 from omnigraph.write.settle import intent_name, settle
 from omnigraph.write.stage import Staged, Stager, TableWork, table_actions, work_of
 from omnigraph.write.txn import WriteTxn
@@ -76,6 +82,7 @@ class Receipt:
 
 def publish(repository: Repository, request: WriteRequest) -> Receipt:
     """Carry a write out, atomically, whatever others do. Writes of one handle take turns."""
+    check_lineage_text(request.actor, request.message)
     with repository.write_lock:
         return _Operation(repository, request).run()
 

@@ -148,9 +148,14 @@ def _raise_if_any(found: Mapping[str, _Findings], violations_max: int) -> None:
     for stage in stages:
         shown += first(stage, violations_max - len(shown))
     conflicts = sum(count([f]) for stage in stages for f in stage if f.is_conflict)
-    raise ConstraintError(
-        shown, total=total, kind=ErrorKind.KEY_CONFLICT if conflicts == total else None
-    )
+    if conflicts == total:
+        raise ConstraintError(
+            shown,
+            total=total,
+            kind=ErrorKind.KEY_CONFLICT,
+            hint="mode 'append' only inserts; 'merge' replaces entities that exist",
+        )
+    raise ConstraintError(shown, total=total)
 
 
 def _outcome(image: TableImage) -> TableOutcome:

@@ -1,0 +1,21 @@
+"""A type by the name that somebody wrote, or an error that helps."""
+
+from __future__ import annotations
+
+from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.lang.suggest import did_you_mean
+from omnigraph.schema.catalog import Catalog, GraphType
+
+
+def type_named(catalog: Catalog, name: str) -> GraphType:
+    """The node type of this name, else the edge type (in any case). Raises ``NotFoundError``."""
+    found = catalog.nodes.get(name) or catalog.edge(name)
+    if found is None:
+        known = [t.name for t in catalog.types()]
+        raise NotFoundError(
+            f"no type '{name}' in this graph",
+            kind=ErrorKind.TYPE_NOT_FOUND,
+            hint=did_you_mean(name, known) or f"it has {', '.join(known) or 'no types'}",
+            details={"type_name": name},
+        )
+    return found

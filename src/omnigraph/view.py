@@ -1,0 +1,151 @@
+"""A snapshot as people use it: what it holds, its rows, its export.
+
+    graph.snapshot() -> [view] -> Arrow, pandas, dicts, JSONL
+
+It reads one pinned snapshot and nothing else, so two reads of it always agree.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from omnigraph.errors import UsageError
+from omnigraph.load.export import write_jsonl
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
+from omnigraph.results import Dataset, Rows
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.lookup import type_named
+
+
+class SnapshotView:
+    """A graph at one moment: what it holds, and its rows."""
+
+    def __init__(self, repository: Repository, snapshot: Snapshot) -> None:
+        self._repository = repository
+        self._snapshot = snapshot
+        self._schema = repository.schema(snapshot.schema_hash)
+
+    @property
+    def branch(self) -> str:
+        """The branch it was taken from."""
+        return self._snapshot.branch
+
+    @property
+    def version(self) -> int:
+        """The manifest version."""
+        return self._snapshot.version
+
+    @property
+    def commit(self) -> GraphCommit:
+        """The commit that made it."""
+        return self._snapshot.head
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema it is read with."""
+        return self._schema.catalog
+
+    @property
+    def schema(self) -> str:
+        """The schema it is read with, as `.pg` text."""
+        return self._schema.source
+
+    @property
+    def schema_hash(self) -> str:
+        """Which schema that is."""
+        return self._schema.hash
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """Every type of the schema with its table and row count."""
+        return tuple(self._dataset(t) for t in self.catalog.types())
+
+    def count(self, type_name: str) -> int:
+        """Entities of one type."""
+        return self._snapshot.row_count(type_named(self.catalog, type_name).table_key)
+
+    def rows(self, type_name: str, columns: Sequence[str] | None = None) -> Rows:
+        """All entities of one type, whole or some columns; blobs as bytes."""
+        graph_type = type_named(self.catalog, type_name)
+        schema = table_schema(graph_type)
+        if isinstance(columns, str):
+            raise UsageError("columns is a list of names", hint=f'say columns=["{columns}"]')
+        names = list(columns) if columns is not None else schema.names
+        if len(set(names)) < len(names):
+            raise UsageError(f"a column is named twice: {', '.join(names)}")
+        for name in names:
+            if name not in schema.names:
+                raise UsageError(
+                    f"{graph_type.name} has no column '{name}'",
+                    hint=f"it has {', '.join(schema.names)}",
+                )
+        wanted = pa.schema([schema.field(n) for n in names])
+        batches = [b.cast(wanted) for b in self._batches(graph_type, names)]
+        return Rows(pa.Table.from_batches(batches, schema=wanted))
+
+    def export(
+        self,
+        out: BinaryIO,
+        *,
+        types: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Write the snapshot as JSONL, nodes first; see ``Graph.export``."""
+        if isinstance(out, io.TextIOBase):
+            raise UsageError("export writes bytes", hint='open the file in mode "wb"')
+        # An edge type answers to several spellings: each type is written once, however often named.
+        named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
+        chosen = list(named.values()) or list(self.catalog.types())
+        lines = 0
+        for graph_type in sorted(chosen, key=lambda t: t.kind == "edge"):
+            for batch in self._batches(graph_type, table_schema(graph_type).names):
+                lines += write_jsonl(graph_type, [batch], out)
+                if progress is not None:
+                    progress(lines)
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``snapshot --json``."""
+        return {
+            "graph_branch": None if self.branch == MAIN else self.branch,
+            "graph_manifest_version": self.version,
+            "graph_commit_id": self.commit.id,
+            "internal_schema_version": FORMAT,
+            "datasets": [d.to_dict() for d in self.datasets],
+        }
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One dict a type."""
+        return [d.to_dict() for d in self.datasets]
+
+    def to_arrow(self) -> pa.Table:
+        """One row a type."""
+        return pa.Table.from_pylist(self.to_dicts())
+
+    def to_pandas(self) -> Any:
+        """One row a type, as a DataFrame."""
+        return Rows(self.to_arrow()).to_pandas()
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.branch}@{self.version} {self.commit.id}>"
+
+    def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
+        pin = self._snapshot.pins.get(graph_type.table_key)
+        return () if pin is None else self._repository.table(pin).batches(columns)
+
+    def _dataset(self, graph_type: GraphType) -> Dataset:
+        pin = self._snapshot.pins.get(graph_type.table_key)
+        return Dataset(
+            entity_kind=graph_type.kind,
+            type_name=graph_type.name,
+            dataset_path=graph_type.table_path,
+            published_dataset_version=pin.name.version if pin else None,
+            native_dataset_branch=None,
+            entity_count=pin.row_count if pin else 0,
+        )
