@@ -215,7 +215,7 @@ def test_export_loads_back_to_the_same_bytes(graph: Path, tmp_path: Path) -> Non
 
 
 def test_wide_content_is_not_cut_in_a_pipe(graph: Path) -> None:
-    message = "m" * 5000
+    message = "m" * 4000
     ok("load", graph, "--data", "-", "--mode", "append", "--message", message, "--as", "a" * 200,
        stdin='{"type":"Port","data":{"code":"X","name":"X","berths":1}}')  # fmt: skip
     line = ok("commit", "list", graph).stdout.splitlines()[0]

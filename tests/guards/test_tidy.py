@@ -40,6 +40,8 @@ def test_nothing_is_left_open(file: Path) -> None:
 def test_values_are_frozen() -> None:
     """A dataclass is a value; the few mutable ones are private to their module."""
     for file in FILES:
+        if "testing" in file.parts:  # Instruments record what happens: that is their purpose.
+            continue
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
                 continue

@@ -25,7 +25,7 @@ class Read:
     columns: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class MemoryState:
     """Tables by key; a missing key is a table that does not exist yet."""
 

@@ -1,0 +1,129 @@
+"""Any history of loads, refusals, crashes, stale handles and reopens agrees with plain dicts."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from graph_model import SCHEMA, GraphModel, RefusedError
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import omnigraph
+from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+CITIES = st.sampled_from(["x", "y", "z"])
+NUMBERS = st.none() | st.integers(-5, 5)
+PEOPLE = st.builds(
+    lambda name, age: {"type": "Person", "data": {"name": name, "age": age}}, NAMES, NUMBERS
+)
+TOWNS = st.builds(lambda name: {"type": "City", "data": {"name": name}}, CITIES)
+KNOWS = st.builds(
+    lambda i, a, b, since: {"edge": "Knows", "from": a, "to": b, "data": {"id": i, "since": since}},
+    st.sampled_from(["k1", "k2", "k3", "k4", "k5"]),
+    NAMES,
+    NAMES,
+    NUMBERS,
+)
+LIKES = st.builds(lambda a, b: {"edge": "Likes", "from": a, "to": b}, NAMES, CITIES)
+RECORDS = st.lists(PEOPLE | TOWNS | KNOWS | LIKES, max_size=6)
+MODES = st.sampled_from(["append", "merge", "overwrite"])
+BEFORE = [
+    FailPoint.STAGE_AFTER_COMMIT,
+    FailPoint.STAGE_AFTER_PIN,
+    FailPoint.WRITE_INTENT_WRITTEN,
+    FailPoint.WRITE_ALL_STAGED,
+    FailPoint.PUBLISH_BEFORE_COMMIT,
+]
+
+
+class StoreAgreesWithModel(RuleBasedStateMachine):
+    """Two handles on one graph, one of them usually stale, beside a model."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.model = GraphModel()
+        self.handles = [
+            omnigraph.init(self.folder / "g", SCHEMA),
+            omnigraph.open(self.folder / "g"),
+        ]
+
+    def teardown(self) -> None:
+        for handle in self.handles:
+            handle.close()
+        shutil.rmtree(self.folder)
+
+    @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES)
+    def load(self, which: int, records: list[dict], mode: str) -> None:
+        self.expect(lambda: self.handles[which].load(records, mode=mode), records, mode)
+
+    def expect(self, load, records: list[dict], mode: str) -> None:
+        try:
+            self.model.load(records, mode)
+        except RefusedError:
+            with pytest.raises(omnigraph.ConstraintError):
+                load()
+        else:
+            load()
+
+    @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES, point=st.sampled_from(BEFORE))
+    def die_before_the_commit(self, which, records, mode, point) -> None:
+        with armed(point, Action.RAISE):
+            try:
+                result = self.handles[which].load(records, mode=mode)
+            except (FailPointError, omnigraph.ConstraintError):
+                return
+        # An empty or fully identical load passes no failpoint; then it published nothing either.
+        assert result.commit is None
+
+    @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES)
+    def die_after_the_commit(self, which: int, records: list[dict], mode: str) -> None:
+        with armed(FailPoint.PUBLISH_AFTER_COMMIT, Action.RAISE) as arm:
+            try:
+                self.expect(lambda: self.handles[which].load(records, mode=mode), records, mode)
+            except FailPointError:
+                assert arm.fired
+
+    @rule(which=st.integers(0, 1))
+    def reopen(self, which: int) -> None:
+        self.handles[which].close()
+        self.handles[which] = omnigraph.open(self.folder / "g")
+
+    @rule()
+    def export_and_load_back(self) -> None:
+        out, again = io.BytesIO(), io.BytesIO()
+        self.handles[0].export(out)
+        place = self.folder / "copy"
+        with omnigraph.init(place, SCHEMA) as copy:
+            if out.getvalue():
+                copy.load(io.BytesIO(out.getvalue()), mode="overwrite")
+            copy.export(again)
+        shutil.rmtree(place)
+        assert sorted(again.getvalue().splitlines()) == sorted(out.getvalue().splitlines())
+
+    @invariant()
+    def both_handles_show_the_model(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        for handle in self.handles:
+            snapshot = handle.snapshot()
+            for type_name, expected in self.model.content.items():
+                rows = {r["id"]: r for r in snapshot.rows(type_name)}
+                assert rows == expected
+                assert snapshot.count(type_name) == len(expected)
+        commits = self.handles[0].commits()
+        assert [c.parent_id for c in commits] == [*(c.id for c in commits[1:]), None]
+
+
+TestStoreAgreesWithModel = StoreAgreesWithModel.TestCase
+TestStoreAgreesWithModel.settings = settings(
+    settings.get_profile(settings.get_current_profile_name()),
+    max_examples=80,
+    stateful_step_count=20,
+)
