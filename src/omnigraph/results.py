@@ -68,6 +68,12 @@ class Commits(Sequence[GraphCommit]):
     def __len__(self) -> int:
         return len(self._commits)
 
+    def __eq__(self, other: object) -> bool:
+        return self._commits == other._commits if isinstance(other, Commits) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(c.id for c in self._commits))
+
     def __repr__(self) -> str:
         return f"<{len(self)} commits>"
 

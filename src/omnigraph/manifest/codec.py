@@ -109,14 +109,8 @@ def from_table(table: pa.Table, *, version: int, metadata: Mapping[str, str]) ->
         by_type: dict[str, list[Row]] = {}
         for row in table.to_pylist():
             by_type.setdefault(row["object_type"], []).append(row)
-        commits = sorted(
-            (_commit(row) for row in by_type["graph_commit"]),
-            key=lambda c: c.manifest_version,
-            reverse=True,
-        )
         (head,) = by_type["graph_head"]
-        if head["base_objects"] != [f"graph_commit:{commits[0].id}"]:
-            raise ValueError(f"the head is {head['base_objects']}, not {commits[0].id}")
+        commits = {c.id: c for c in map(_commit, by_type["graph_commit"])}
         pins = [_pin(row) for row in by_type.get("table_version", ())]
         return Snapshot(
             graph_id=metadata[_GRAPH_ID],
@@ -124,13 +118,21 @@ def from_table(table: pa.Table, *, version: int, metadata: Mapping[str, str]) ->
             version=version,
             schema_hash=by_type["schema"][0]["schema_hash"],
             pins={p.table_key: p for p in pins},
-            commits=tuple(commits),
+            commits=_lineage(commits, head["base_objects"][0].removeprefix("graph_commit:")),
         )
     except (KeyError, ValueError, TypeError, IndexError) as e:
         raise CorruptionError(
             f"manifest version {version} cannot be understood: {type(e).__name__} {e}",
             hint="restore __manifest from a copy of the graph",
         ) from e
+
+
+def _lineage(commits: Mapping[str, GraphCommit], head_id: str) -> tuple[GraphCommit, ...]:
+    """The commits along first parents, from the head as far as they are here."""
+    lineage = [commits[head_id]]
+    while (parent := commits.get(lineage[-1].parent_id or "")) is not None:
+        lineage.append(parent)
+    return tuple(lineage)
 
 
 def _pin_row(pin: TablePin, branch: str) -> Row:

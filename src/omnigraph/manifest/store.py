@@ -122,7 +122,9 @@ class ManifestStore:
         while True:
             yield from current.snapshot.commits
             oldest = current.snapshot.commits[-1]
-            if oldest.parent_id is None or oldest.manifest_version <= 1:
+            # Inherited commits were made in another branch's manifest: their versions are not ours.
+            inherited = oldest.branch != current.snapshot.branch
+            if oldest.parent_id is None or oldest.manifest_version <= 1 or inherited:
                 return
             current = self.at(oldest.manifest_version - 1)
 
