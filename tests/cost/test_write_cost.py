@@ -42,7 +42,7 @@ def test_init_and_cold_open_cost_the_same_for_any_number_of_types(
 ) -> None:
     with measure(s3_proxy) as io:
         omnigraph.init(s3_proxied_root, with_types(types)).close()
-    assert io.count() == 9 <= INIT_REQUESTS_MAX, io.log()
+    assert io.count() == 10 <= INIT_REQUESTS_MAX, io.log()
     with measure(s3_proxy) as io:
         omnigraph.open(s3_proxied_root).close()
     assert io.count() == 6 <= COLD_OPEN_REQUESTS_MAX, io.log()

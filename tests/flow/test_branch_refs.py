@@ -28,7 +28,9 @@ def fork(root: object, name: str) -> None:
         name=name, incarnation=repository.ids.ulid(), parent="main", fork_commit=head.head.id
     )
     store = ManifestStore(repository.objects, ref.manifest_path)
-    assert store.create(replace(head, branch=name, version=1)) is not None
+    staged = store.stage_first(replace(head, branch=name, version=1))
+    assert staged is not None
+    assert store.create(staged) is not None
     assert repository.objects.create(ref_name(name), ref.encode())
     assert not repository.objects.create(ref_name(name), ref.encode()), "one winner"
     repository.close()

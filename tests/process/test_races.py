@@ -26,6 +26,20 @@ def assert_linear(commits: Sequence[omnigraph.GraphCommit]) -> None:
 
 
 @pytest.mark.xdist_group("races")
+def test_of_twelve_creators_exactly_one_creates(store_root: str) -> None:
+    for turn in range(3):
+        root = f"{store_root}/{turn}"
+        results = run_racers([racer("create", root, f"c{i}", "") for i in range(PROCESSES)])
+        winners = [r.name for r in results if r.done]
+        assert len(winners) == 1
+        refused = {e for r in results for e in r.errors}
+        assert refused == {"already_initialized"}
+        with omnigraph.open(root) as graph:
+            assert [c.actor for c in graph.commits()] == winners
+            graph.load([{"type": "Person", "data": {"name": "first"}}])
+
+
+@pytest.mark.xdist_group("races")
 def test_twelve_processes_on_one_table_lose_nothing(store_root: str) -> None:
     graph = omnigraph.init(store_root, SCHEMA)
     results = run_racers([racer("append", store_root, f"w{i}", "Person") for i in range(PROCESSES)])

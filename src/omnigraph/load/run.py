@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from omnigraph.errors import ConflictError, ErrorKind
+from omnigraph.errors import ConflictError, ErrorKind, InternalError, OmnigraphError
 from omnigraph.load.rows import LoadedRows
 from omnigraph.manifest.repository import Repository
 from omnigraph.schema.catalog import Catalog
@@ -34,37 +34,64 @@ def load_rows(
     repeatable: bool,
 ) -> tuple[Receipt, Mapping[str, LoadedRows]]:
     """Publish everything that ``read`` gives as one commit."""
-    parsed: dict[str, tuple[Mapping[str, LoadedRows], GraphDelta]] = {}
-
-    def prepare(txn: WriteTxn) -> GraphDelta:
-        digest = txn.schema.hash
-        if digest not in parsed:
-            if parsed and not repeatable:
-                raise ConflictError(
-                    "the schema changed while the input was being loaded",
-                    kind=ErrorKind.READ_SET_CONFLICT,
-                    hint="repeat the load: a stream cannot be read twice",
-                )
-            rows = read(txn.schema.catalog)
-            # Parsing leaves freed blocks with the allocator; the checks to come need the room.
-            pa.default_memory_pool().release_unused()
-            parsed.clear()
-            parsed[digest] = (rows, _delta(rows, mode))
-        return parsed[digest][1]
-
+    source = _Input(read, mode, repeatable=repeatable)
     receipt = publish(
         repository,
         WriteRequest(
             kind="load",
             branch=branch,
-            prepare=prepare,
+            prepare=source.delta,
             actor=actor,
             message=message,
             on_newest=mode is WriteMode.OVERWRITE,
         ),
     )
-    (rows, _), *_ = parsed.values()
-    return receipt, rows
+    return receipt, source.rows
+
+
+class _Input:
+    """An input and what reading it gave: rows or an error, for one schema."""
+
+    def __init__(self, read: ReadInput, mode: WriteMode, *, repeatable: bool) -> None:
+        self._read = read
+        self._mode = mode
+        self._repeatable = repeatable
+        self._schema: str | None = None
+        self._delta: GraphDelta | None = None
+        self._error: OmnigraphError | None = None
+        self.rows: Mapping[str, LoadedRows] = {}
+
+    def delta(self, txn: WriteTxn) -> GraphDelta:
+        """The input as a delta. It is read once per schema; a stream is read once at all.
+
+        The write machine asks again on a newer snapshot, also after a refusal: an input that could
+        not be read must then fail again and not look empty because its stream is at the end.
+        """
+        if self._schema != txn.schema.hash:
+            self._read_for(txn)
+        if self._error is not None:
+            raise self._error
+        if self._delta is None:
+            raise InternalError("an input was read to neither rows nor an error")
+        return self._delta
+
+    def _read_for(self, txn: WriteTxn) -> None:
+        if self._schema is not None and not self._repeatable:
+            self._error = self._error or ConflictError(
+                "the schema changed while the input was being loaded",
+                kind=ErrorKind.READ_SET_CONFLICT,
+                hint="repeat the load: a stream cannot be read twice",
+            )
+            return
+        self._schema, self._delta, self._error = txn.schema.hash, None, None
+        try:
+            self.rows = self._read(txn.schema.catalog)
+        except OmnigraphError as e:
+            self._error = e
+            return
+        # Parsing leaves freed blocks with the allocator; the checks to come need the room.
+        pa.default_memory_pool().release_unused()
+        self._delta = _delta(self.rows, self._mode)
 
 
 def _delta(rows: Mapping[str, LoadedRows], mode: WriteMode) -> GraphDelta:

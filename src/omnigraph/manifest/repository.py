@@ -7,7 +7,7 @@ what it resolved. It decides nothing and publishes nothing.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,16 +19,17 @@ from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import CorruptionError, OmnigraphError
 from omnigraph.ids import IdSource, SystemIds
 from omnigraph.manifest.refs import manifest_path
-from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import from_ir, schema_hash
 from omnigraph.storage.location import Location
+from omnigraph.storage.names import TableVersion
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.sync import sync_files, sync_root
 from omnigraph.storage.tables import Table, TableStore
 
-TABLES_OPEN_MAX = 512
+TABLES_OPEN_MAX = 256
 THREADS = 8
 
 
@@ -108,12 +109,14 @@ class Repository:
         self._settling: list[Future[Any]] = []
         self._branches: dict[str, Branch] = {}
         self._schemas: dict[str, AcceptedSchema] = {}
-        self._open: OrderedDict[str, Table] = OrderedDict()
+        self._open: OrderedDict[TableVersion, Table] = OrderedDict()
         self._lock = RLock()
+        # Apart from the other lock, because it is held while the store is asked.
+        self._opening = RLock()
 
     def branch(self, name: str) -> Branch:
         """A branch by name; opened once, then kept."""
-        with self._lock:
+        with self._opening:
             if name not in self._branches:
                 store = ManifestStore(self.objects, manifest_path(self.objects, name))
                 self._branches[name] = Branch(name, store, store.head())
@@ -121,12 +124,12 @@ class Repository:
 
     def adopt(self, branch: Branch) -> None:
         """Keep a branch that was just created."""
-        with self._lock:
+        with self._opening:
             self._branches[branch.name] = branch
 
     def schema(self, digest: str) -> AcceptedSchema:
         """A schema by its hash; read once, verified against its name."""
-        with self._lock:
+        with self._opening:
             if digest not in self._schemas:
                 content = self.objects.get(schema_object(digest), referenced=True) or b""
                 if schema_hash(content) != digest:
@@ -140,36 +143,37 @@ class Repository:
 
     def keep_schema(self, schema: AcceptedSchema) -> None:
         """Remember a schema so that it is not read again."""
-        with self._lock:
+        with self._opening:
             self._schemas[schema.hash] = schema
 
     def table(self, pin: TablePin) -> Table:
-        """The table at exactly this version; one request unless it is open already."""
+        """The table at exactly this version; two requests unless it is open already."""
         with self._lock:
-            table = self._open.get(pin.name.path)
-            if table is not None and table.name == pin.name:
-                self._open.move_to_end(pin.name.path)
+            table = self._open.get(pin.name)
+            if table is not None:
+                self._open.move_to_end(pin.name)
                 return table
         table = self.tables.open(pin.name)
         self.keep_table(table)
         return table
 
-    def keep_table(self, table: Table) -> None:
-        """Keep an open table for the next reader of the same version."""
+    def keep_table(self, table: Table, *, instead_of: TablePin | None = None) -> None:
+        """Keep an open table for the next reader of the same version.
+
+        A writer's own older version makes room: its readers, if any, hold it themselves.
+        """
         with self._lock:
-            self._open[table.name.path] = table
-            self._open.move_to_end(table.name.path)
+            if instead_of is not None:
+                self._open.pop(instead_of.name, None)
+            self._open[table.name] = table
             while len(self._open) > TABLES_OPEN_MAX:
                 self._open.popitem(last=False)
 
     def forget_table(self, path: str) -> None:
-        """Drop an open table whose Lance session saw a version that was never published."""
+        """Drop open versions of a table whose Lance sessions saw what was never published."""
         with self._lock:
-            self._open.pop(path, None)
-
-    def tables_of(self, snapshot: Snapshot) -> dict[str, Table]:
-        """All tables of a snapshot that have a dataset."""
-        return {key: self.table(pin) for key, pin in snapshot.pins.items()}
+            for name in [n for n in self._open if n.path == path]:
+                del self._open[name]
 
     def sync(self, names: list[str]) -> None:
         """Force files to disk when this graph promises that; else nothing."""
@@ -188,10 +192,12 @@ class Repository:
         with suppress(OmnigraphError):
             self.objects.delete(names)
 
-    def later(self, task: Future[Any]) -> None:
-        """Remember work that runs off the acknowledgement path."""
-        with self._lock:
-            self._settling = [t for t in self._settling if not t.done()] + [task]
+    def later(self, work: Callable[[], None]) -> None:
+        """Do housekeeping off the acknowledgement path; not at all when this is being closed."""
+        with suppress(RuntimeError):
+            task = self.pool.submit(work)
+            with self._lock:
+                self._settling = [t for t in self._settling if not t.done()] + [task]
 
     def settle(self) -> None:
         """Wait for work that runs off the acknowledgement path; its failures are harmless."""
@@ -201,6 +207,7 @@ class Repository:
             task.exception()
 
     def close(self) -> None:
-        """Finish housekeeping and stop the threads."""
-        self.settle()
-        self.pool.shutdown(wait=True)
+        """Finish running writes and housekeeping, and stop the threads."""
+        with self.write_lock:
+            self.settle()
+            self.pool.shutdown(wait=True)

@@ -13,11 +13,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from omnigraph.errors import CorruptionError, NotFoundError
+from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, NotFoundError
 from omnigraph.manifest import codec
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.strict import StagedRows, StrictDataset, StrictVersion
+
+PROBES_MAX = 4
+"""How many versions a warm handle steps forward before it asks like a cold one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +47,19 @@ class ManifestStore:
         self._path = path
         self._dataset = StrictDataset(objects.location, objects, path)
 
-    def create(self, snapshot: Snapshot) -> Head | None:
-        """Make the first version; None when the graph exists already."""
-        stored = self._dataset.create(codec.to_table(snapshot))
-        return Head(snapshot=snapshot, stored=stored) if stored is not None else None
+    def stage_first(self, snapshot: Snapshot) -> StagedHead | None:
+        """Write the files of the first version; None when the graph exists already."""
+        files = self._dataset.stage_first(codec.to_table(snapshot))
+        return StagedHead(snapshot=snapshot, files=files) if files is not None else None
+
+    def create(self, staged: StagedHead) -> Head | None:
+        """Commit the first version; None when the graph exists already."""
+        stored = self._dataset.create(staged.files)
+        return Head(snapshot=staged.snapshot, stored=stored) if stored is not None else None
 
     def hinted(self) -> bool:
         """Whether a hint shows that there is a graph; False proves nothing."""
         return self._hint() is not None
-
-    def files_of_head(self, head: Head) -> list[str]:
-        """The data files of a version, from the root."""
-        return self._dataset.files_of_version(head.stored)
 
     def head(self) -> Head:
         """The newest version: by the hint and one probe, else by listing."""
@@ -71,7 +75,8 @@ class ManifestStore:
             # A hint is written after its version. Showing an older one would be a silent rollback.
             raise CorruptionError(
                 f"manifest version {hint} of {where} is missing",
-                hint=f"restore {self._dataset.manifest_name(hint)} from a copy of the graph",
+                hint=f"restore {self._dataset.manifest_name(hint)} from a copy of the graph; "
+                f"after a power cut, delete {self._hint_name} to go on from what is left",
             )
         raise NotFoundError(
             f"no graph at {where}",
@@ -84,14 +89,24 @@ class ManifestStore:
 
     def newer(self, head: Head) -> Head | None:
         """The newest version if there is one after ``head``; one HEAD when there is none."""
-        version = head.snapshot.version
-        if not self._dataset.exists(version + 1):
+        known = head.snapshot.version
+        if not self._dataset.exists(known + 1):
             return None
-        # Writers that race are a few versions ahead: probing beats listing a long history.
-        version += 1
-        while self._dataset.exists(version + 1):
-            version += 1
-        return self.at(version)
+        # Writers that race are a few versions apart, and probing beats listing a long history.
+        # A handle that slept for long asks like a cold one.
+        for version in range(known + 1, known + 1 + PROBES_MAX):
+            if not self._dataset.exists(version + 1):
+                return self._same_graph(self.at(version), head)
+        return self._same_graph(self.head(), head)
+
+    def _same_graph(self, newer: Head, head: Head) -> Head:
+        if newer.snapshot.graph_id != head.snapshot.graph_id:
+            raise ConflictError(
+                f"{self._objects.location.uri} is another graph now",
+                kind=ErrorKind.READ_SET_CONFLICT,
+                hint="it was deleted and created anew: open it again",
+            )
+        return newer
 
     def stage(self, head: Head, snapshot: Snapshot) -> StagedHead:
         """Write the files of the next version; may overlap other staging."""
@@ -140,6 +155,8 @@ class ManifestStore:
     def _hint(self) -> int | None:
         content = self._objects.get(self._hint_name)
         try:
-            return int(json.loads(content)["version"]) if content else None
+            version = json.loads(content)["version"] if content else None
         except (ValueError, KeyError, TypeError):
             return None  # A damaged hint is no hint: the listing is the authority.
+        plausible = isinstance(version, int) and 0 < version < 1 << 63
+        return version if plausible else None

@@ -30,18 +30,21 @@ class _Rule:
     pattern: str
     says: str
     hint: str
+    after_missing: bool = False
+    """Weaker than the plain statement that an object is not there."""
 
 
+_NO_BUCKET = r"NoSuchBucket|bucket does not exist|The specified bucket"
 _RULES = (
     _Rule(
         kind=ErrorKind.STORAGE_FULL,
         pattern=r"no space left|os error 28|disk quota|StorageFull|file too large|os error 27",
         says="no space left",
-        hint="free space on the device, then repeat the command: nothing was published",
+        hint="free space on the device, then repeat the command",
     ),
     _Rule(
         kind=ErrorKind.STORAGE_NOT_FOUND,
-        pattern=r"NoSuchBucket|bucket does not exist|The specified bucket",
+        pattern=_NO_BUCKET,
         says="no such bucket",
         hint="check the bucket's name and AWS_ENDPOINT_URL_S3",
     ),
@@ -54,7 +57,8 @@ _RULES = (
     ),
     _Rule(
         kind=ErrorKind.STORAGE_DENIED,
-        pattern=r"\b40[13]\b|forbidden|AccessDenied|access denied|InvalidAccessKeyId"
+        pattern=r"code: 40[13]\b|40[13] (?:forbidden|unauthorized)|AccessDenied|access denied"
+        r"|lacked the necessary privileges|InvalidAccessKeyId"
         r"|SignatureDoesNotMatch|permission denied|PermissionDenied|Unauthenticated|ExpiredToken"
         r"|os error 13|read-only file system|os error 30",
         says="access denied",
@@ -66,14 +70,16 @@ _RULES = (
         pattern=r"unknown configuration|invalid url|relative URL|not a directory|os error 20\b",
         says="not a usable place",
         hint="check the URI and the AWS_* variables",
+        after_missing=True,
     ),
     _Rule(
         kind=ErrorKind.STORAGE_TRANSIENT,
         pattern=r"connection refused|connection reset|connection closed|error sending request"
-        r"|\btimed out\b|\btimeout\b|dns error|\b50[0-4]\b|SlowDown|after \d+ retries|broken pipe"
+        r"|\btimed out\b|\btimeout\b|dns error|code: 50\d\b|SlowDown|after \d+ retries|broken pipe"
         r"|incomplete message",
         says="the store does not answer",
         hint="check AWS_ENDPOINT_URL_S3 and the network, then repeat the command",
+        after_missing=True,
     ),
 )
 _CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -109,14 +115,11 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
         )
     if isinstance(error, (TypeError, AttributeError, LookupError)):
         return InternalError(f"{type(error).__name__} while {doing}: {error}")
-    text = str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        text += " no space left"
+    code = _CODE.search(str(error))
     for rule in _RULES:
-        if rule.kind is ErrorKind.STORAGE_TRANSIENT and is_missing(error):
-            break  # An answer, however many retries the text also speaks of.
-        if re.search(rule.pattern, text, re.I | re.S):
-            code = _CODE.search(text)
+        if rule.after_missing and is_missing(error):
+            return _missing(error, doing, referenced=referenced)
+        if re.search(rule.pattern, _words(error), re.I | re.S):
             why = f"{rule.says} ({code[1]})" if code else rule.says
             return StorageError(
                 f"{why}, while {doing}",
@@ -124,15 +127,6 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
                 hint=rule.hint,
                 details={"cause": short(error)},
             )
-    if is_missing(error):
-        if referenced:
-            return CorruptionError(
-                f"an object that the graph refers to is missing, while {doing}: {short(error)}",
-                hint="restore it from a copy of the graph",
-            )
-        return StorageError(
-            f"not found while {doing}: {short(error)}", kind=ErrorKind.STORAGE_NOT_FOUND
-        )
     if referenced:
         return CorruptionError(
             f"stored data is damaged, while {doing}: {short(error)}",
@@ -142,8 +136,34 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether a foreign error says that an object is not there."""
-    return isinstance(error, FileNotFoundError) or bool(_MISSING.search(str(error)))
+    """Whether a foreign error says that an object (not a whole bucket) is not there."""
+    words = _words(error)
+    if re.search(_NO_BUCKET, words, re.I):
+        return False
+    return isinstance(error, FileNotFoundError) or bool(_MISSING.search(words))
+
+
+def _missing(error: BaseException, doing: str, *, referenced: bool) -> OmnigraphError:
+    if referenced:
+        return CorruptionError(
+            f"an object that the graph refers to is missing, while {doing}: {short(error)}",
+            hint="restore it from a copy of the graph",
+        )
+    return StorageError(
+        f"not found while {doing}: {short(error)}", kind=ErrorKind.STORAGE_NOT_FOUND
+    )
+
+
+def _words(error: BaseException) -> str:
+    """A foreign message without paths and addresses: a folder may be called ``run-403``."""
+    text = str(error)
+    code = _CODE.search(text)
+    kept = re.sub(r"\S*/\S*", " ", text)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        kept += " no space left"
+    # The address where cloud machines keep credentials says which credentials were missing.
+    kept += " 169.254.169.254" if "//169.254." in text else ""
+    return f"{kept} {code[1]}" if code else kept
 
 
 def short(error: BaseException, length_max: int = 300) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from obstore.store import LocalStore, ObjectStore, S3Store
 
-from omnigraph.errors import ErrorKind, StorageError, UsageError
+from omnigraph.errors import ErrorKind, InternalError, StorageError, UsageError
 
 REQUEST_TIMEOUT_S = 60
 CONNECT_TIMEOUT_S = 5
@@ -51,6 +51,8 @@ class Location:
 
     def relative(self, manifest_path: str) -> str:
         """A path as Lance reports it, relative to the root."""
+        if not manifest_path.startswith(self.manifest_prefix):
+            raise InternalError(f"{manifest_path} is not below {self.manifest_prefix}")
         return manifest_path.removeprefix(self.manifest_prefix)
 
     def absolute(self, relative_path: str) -> str:
@@ -91,15 +93,17 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str] | None = None
     text = os.fspath(uri).strip()
     if not text:
         raise UsageError("no graph named", hint="give a folder or s3://bucket/prefix")
+    if any(ord(c) < 32 or c == "\x7f" for c in text):
+        raise UsageError(f"control characters in the place of a graph: {text!r}")
     scheme, separator, _ = text.partition("://")
     if not separator:
-        return _local(text, Path(text).expanduser())
+        return _local(text, text)
     match scheme:
         case "file":
-            parts = urlsplit(text)
-            if parts.netloc not in ("", "localhost"):
+            host, _, path = text.removeprefix("file://").partition("/")
+            if host not in ("", "localhost"):
                 raise UsageError(f"not a local file URI: {text}", hint="use file:///absolute/path")
-            return _local(text, Path(unquote(parts.path)))
+            return _local(text, unquote("/" + path))
         case "s3":
             return _s3(text, os.environ if environ is None else environ)
         case "http" | "https":
@@ -114,8 +118,12 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str] | None = None
             )
 
 
-def _local(uri: str, path: Path) -> Location:
-    root = str(path.absolute())
+def _local(uri: str, path: str) -> Location:
+    try:
+        # Lance reports normalised paths: `..` must not survive, while links may.
+        root = os.path.abspath(Path(path).expanduser())  # noqa: PTH100
+    except RuntimeError as e:
+        raise UsageError(f"no such home folder: {path}") from e
     return Location(
         uri=uri,
         lance_root=root,
@@ -129,6 +137,8 @@ def _s3(uri: str, environ: Mapping[str, str]) -> Location:
     prefix = prefix.strip("/")
     if not bucket:
         raise UsageError(f"no bucket in {uri}", hint="use s3://bucket/prefix")
+    if prefix and {"", ".", ".."} & set(prefix.split("/")):
+        raise UsageError(f"not a usable prefix: {uri}", hint="leave out '//', '.' and '..'")
     return Location(
         uri=uri,
         # Lance reads the root as a URL and decodes it; names of objects are meant literally.

@@ -18,7 +18,7 @@ from lance import LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
-from omnigraph.errors import StorageError
+from omnigraph.errors import InternalError, OmnigraphError
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import Objects
@@ -35,7 +35,7 @@ class LostRaceError(Exception):
 class OutcomeUnknownError(Exception):
     """The store failed while the commit was being written: it may have landed or not."""
 
-    def __init__(self, cause: StorageError) -> None:
+    def __init__(self, cause: OmnigraphError) -> None:
         super().__init__(str(cause))
         self.cause = cause
 
@@ -69,22 +69,52 @@ class StrictDataset:
         self._uri = location.table_uri(path)
         self._session = lance.Session()  # pyright: ignore[reportPrivateImportUsage]
 
-    def create(self, rows: pa.Table) -> StrictVersion | None:
-        """Make version 1, or return None when somebody was first."""
-        with translated(f"creating {self._path}"):
+    def stage_first(self, rows: pa.Table) -> StagedRows | None:
+        """Write the file of version 1, or return None when there is one already."""
+        compressed = _compressed(rows)
+        with translated(f"writing to {self._path}"):
             try:
-                handle = lance.write_dataset(
-                    _compressed(rows),
+                fragments = write_fragments(
+                    compressed,
                     self._uri,
+                    schema=compressed.schema,
                     mode="create",
                     data_storage_version=FILE_FORMAT,
                     storage_options=self._options,
                 )
-            except (OSError, ValueError) as e:
-                if isinstance(e, CommitConflictError) or "already exists" in str(e):
+            except OSError as e:
+                if "already exists" in str(e):
                     return None
                 raise
-        return _version(handle, rows)
+        return StagedRows(rows=rows, fragments=tuple(fragments))
+
+    def create(self, staged: StagedRows) -> StrictVersion | None:
+        """Make version 1, or return None when somebody was first.
+
+        ``lance.write_dataset(mode="create")`` would look for a dataset once and then overwrite
+        whatever it finds; a commit on version 0 can only ever become version 1.
+        """
+        with translated(f"creating {self._path}"):
+            try:
+                made = LanceDataset.commit(
+                    self._uri,
+                    LanceOperation.Overwrite(
+                        _compressed(staged.rows).schema, list(staged.fragments)
+                    ),
+                    read_version=0,
+                    max_retries=0,
+                    storage_options=self._options,
+                )
+            except CommitConflictError:
+                return None
+            except OSError as e:
+                # Where a dataset exists, its version 0 is looked for, or its own check finds it.
+                if is_missing(e) or "already exists" in str(e):
+                    return None
+                raise
+        if made.version != 1:
+            raise InternalError(f"the first version of {self._path} became {made.version}")
+        return _version(made, staged.rows)
 
     def exists(self, version: int) -> bool:
         """Whether a version has been committed: one HEAD."""
@@ -98,7 +128,7 @@ class StrictDataset:
                     self._uri, storage_options=self._options, session=self._session
                 )
             except (OSError, ValueError) as e:
-                if is_missing(e) and "bucket" not in str(e).lower():
+                if is_missing(e):
                     return None
                 raise
         return self._read(handle)
@@ -125,6 +155,7 @@ class StrictDataset:
 
     def commit(self, current: StrictVersion, staged: StagedRows) -> StrictVersion:
         """Make the staged rows the version after ``current``, or raise ``LostRaceError``."""
+        doing = f"committing to {self._path}"
         try:
             made = LanceDataset.commit(
                 current.handle,
@@ -135,18 +166,13 @@ class StrictDataset:
             )
         except CommitConflictError as e:
             raise LostRaceError(str(e)) from e
-        except OSError as e:
-            error = translate(e, f"committing to {self._path}")
-            if isinstance(error, StorageError):
-                raise OutcomeUnknownError(error) from e
-            raise error from e
+        except (KeyboardInterrupt, SystemExit):
+            raise
         except BaseException as e:
-            raise translate(e, f"committing to {self._path}") from e
+            # Whatever went wrong, the manifest may have been written before it did.
+            raise OutcomeUnknownError(translate(e, doing)) from e
         if made.version != current.version + 1:
-            raise translate(
-                ValueError(f"committed version {made.version} after {current.version}"),
-                f"committing to {self._path}",
-            )
+            raise InternalError(f"version {made.version} after {current.version}, while {doing}")
         return _version(made, staged.rows)
 
     def _read(self, handle: LanceDataset) -> StrictVersion:
@@ -156,14 +182,6 @@ class StrictDataset:
     def files_of(self, staged: StagedRows) -> list[str]:
         """Data files of staged rows, from the root."""
         return [f"{self._path}/data/{f.path}" for part in staged.fragments for f in part.files]
-
-    def files_of_version(self, version: StrictVersion) -> list[str]:
-        """Data files of a version, from the root."""
-        return [
-            f"{self._path}/data/{file.path}"
-            for fragment in version.handle.get_fragments()
-            for file in fragment.metadata.files
-        ]
 
     def manifest_name(self, version: int) -> str:
         """The manifest of a version, from the root."""

@@ -40,6 +40,7 @@ PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
+SESSION_METADATA_BYTES_MAX = 8 << 20
 BULK_BYTES_MIN = 4 << 20
 BULK_WRITERS_MAX = 2
 """Large tables are written two at a time: each writer buffers pages of all its columns."""
@@ -110,7 +111,8 @@ class Table:
     @property
     def row_count(self) -> int:
         """Live rows; from metadata alone."""
-        return self.dataset.count_rows()
+        with translated(f"counting rows of {self.name.path}", referenced=True):
+            return self.dataset.count_rows()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Rows in storage order, blobs as plain bytes."""
@@ -223,7 +225,7 @@ class TableStore:
                 table_id=TABLE_ID,
                 version=name.version,
                 storage_options=self._options,
-                session=lance.Session(),  # pyright: ignore[reportPrivateImportUsage]
+                session=_session(),
             )
         return Table(name, dataset, space, self._cache)
 
@@ -328,6 +330,13 @@ class TableStore:
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
+
+
+def _session() -> Any:
+    """A Lance session of its own. Small: it would keep the manifest of every version it saw."""
+    return lance.Session(  # pyright: ignore[reportPrivateImportUsage]
+        metadata_cache_size_bytes=SESSION_METADATA_BYTES_MAX
+    )
 
 
 def _namespace(uri: str, versions: dict[int, ManifestFile]) -> StagingNamespace:

@@ -31,7 +31,7 @@ edge LivesIn: Person -> City
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Racer:
-    """What one process does: ``count`` writes of one kind."""
+    """What one process does: ``count`` writes of one kind; ``create`` makes the graph itself."""
 
     kind: str
     uri: str
@@ -84,6 +84,13 @@ _KINDS: dict[str, Callable[[graphs.Graph, str, int, str], None]] = {
 def race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
     """Open the graph, wait for the start, write."""
     errors: list[str] = []
+    if racer.kind == "create":
+        ready()
+        try:
+            graphs.init(racer.uri, SCHEMA, actor=racer.name).close()
+        except OmnigraphError as e:
+            errors.append(str(e.kind))
+        return RaceResult(name=racer.name, done=1 - len(errors), errors=tuple(errors))
     with graphs.open(racer.uri) as graph:
         ready()
         for i in range(racer.count):

@@ -7,8 +7,10 @@ schema objects that nobody refers to, and ``init`` can simply be run again.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from omnigraph.clock import Clock
-from omnigraph.errors import AlreadyExistsError
+from omnigraph.errors import AlreadyExistsError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.ids import IdSource
 from omnigraph.manifest.refs import MAIN_PATH
@@ -53,15 +55,19 @@ def initialise(
     }
     for writing in [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]:
         writing.result()
+    staged = store.stage_first(_genesis(repository, schema, actor))
+    if staged is None:
+        raise _exists(location)
+    repository.sync([*objects, *store.files_of(staged)])
     hit(FailPoint.INIT_BEFORE_MANIFEST)
-    repository.sync(list(objects))
-    head = store.create(_genesis(repository, schema, actor))
+    head = store.create(staged)
     if head is None:
         raise _exists(location)
     hit(FailPoint.INIT_AFTER_MANIFEST)
-    repository.sync([store.manifest_name(1), *store.files_of_head(head)])
+    repository.sync([store.manifest_name(1)])
     repository.sync_root()
-    store.write_hint(1)
+    with suppress(OmnigraphError):  # The graph exists; without a hint it is found by listing.
+        store.write_hint(1)
     repository.keep_schema(schema)
     repository.adopt(Branch(MAIN, store, head))
     return repository

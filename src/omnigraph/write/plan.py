@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from omnigraph.errors import ConflictError, ErrorKind, UsageError
-from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.snapshot import Snapshot, TablePin
 
 ACTOR_LENGTH_MAX = 256
 MESSAGE_LENGTH_MAX = 4096
@@ -65,26 +65,23 @@ class TableAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableUnchanged:
-    """Expect a table to be at the version that the plan was made on."""
+    """Expect a table to be exactly what it was when the plan was made."""
 
     table_key: str
-    version: int | None
+    pin: TablePin | None
 
     def check(self, snapshot: Snapshot) -> None:
         """Raise if another writer changed the table."""
-        pin = snapshot.pins.get(self.table_key)
-        actual = pin.name.version if pin is not None else None
-        if actual != self.version:
+        found = snapshot.pins.get(self.table_key)
+        if found != self.pin:
+            expected = self.pin.name.version if self.pin is not None else None
+            actual = found.name.version if found is not None else None
             raise ConflictError(
                 f"{self.table_key} was changed by another writer: "
-                f"expected version {self.version}, found {actual}",
+                f"expected version {expected}, found {actual}",
                 kind=ErrorKind.VERSION_MISMATCH,
                 hint="look at the new content, then repeat the command",
-                details={
-                    "table_key": self.table_key,
-                    "expected": self.version,
-                    "actual": actual,
-                },
+                details={"table_key": self.table_key, "expected": expected, "actual": actual},
             )
 
 
@@ -111,7 +108,10 @@ Expectation = TableUnchanged | HeadIs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishPlan:
-    """Everything a write is about to do."""
+    """Everything a write is about to do, as its first attempt sees it.
+
+    A later attempt stands on a newer base; the operation's id and its tables stay the same.
+    """
 
     operation_id: str
     """Also the id of the commit to come, so that a landed write is recognised after any failure."""

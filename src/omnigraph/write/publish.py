@@ -16,6 +16,7 @@ anything it relied on moved, makes again only what is stale, and retries within 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -28,8 +29,10 @@ from omnigraph.errors import (
     InputError,
     NotFoundError,
     OmnigraphError,
+    StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.manifest.codec import COMMITS_MAX
 from omnigraph.manifest.repository import Branch, Durability, Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
 from omnigraph.manifest.store import Head
@@ -51,6 +54,13 @@ ATTEMPTS_MAX = 64
 BACKOFF_MIN_S = 0.01
 BACKOFF_MAX_S = 1.0
 UNKNOWN_OUTCOMES_MAX = 3
+REFUSALS = (
+    ErrorKind.STORAGE_DENIED,
+    ErrorKind.STORAGE_FULL,
+    ErrorKind.STORAGE_NOT_FOUND,
+    ErrorKind.STORAGE_CONFIGURATION,
+)
+"""Answers that prove that the store did not take the commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +98,11 @@ def publish(repository: Repository, request: WriteRequest) -> Receipt:
 
 
 class _Operation:
-    """One write, through as many attempts as it takes."""
+    """One write, through as many attempts as it takes.
+
+    The branch's head is a cell that every thread of the process advances; it is read at the start
+    and after a lost race, and from there on the head is a value that is passed along.
+    """
 
     def __init__(self, repository: Repository, request: WriteRequest) -> None:
         self._repository = repository
@@ -98,41 +112,38 @@ class _Operation:
         self._stager = Stager(repository, self._id)
         self._expectations: tuple[Expectation, ...] | None = None
         self._delta: GraphDelta | None = None
-        self._intent_written = False
+        self._intent: Future[None] | None = None
+        self._outcome_known = True
         self._unknown_outcomes = 0
 
     def run(self) -> Receipt:
+        """Publish, and leave nothing behind that is not needed."""
         try:
             return self._run()
-        except CommitUnknownError:
-            raise  # The intent stays: it is the trace of a write whose fate must be looked up.
-        except BaseException:
-            if self._intent_written:
+        except Exception:
+            # Running tasks may still write; what they wrote can only be dropped afterwards.
+            self._stager.drain()
+            if self._intent is not None and self._outcome_known:
+                wait([self._intent])
                 self._repository.discard([intent_name(self._id), *self._stager.leftovers])
             raise
 
     def _run(self) -> Receipt:
-        if self._request.on_newest or self._request.expected_commit is not None:
-            self._branch.refresh()
-        txn, work = self._prepare()
+        newest = self._request.on_newest or self._request.expected_commit is not None
+        txn, work = self._prepare(self._branch.refresh() if newest else self._branch.head)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             if not work:
                 return Receipt(commit=None, changes={}, attempts=attempt)
             started = self._repository.clock.monotonic_s()
             try:
                 head = self._attempt(txn, work)
-            except LostRaceError:
-                pass
-            except OutcomeUnknownError as e:
-                self._check_retryable(e)
-            else:
-                return self._acknowledge(head, work, attempt)
-            self._stager.forget_handles()
-            landed = self._refresh_and_find_own()
-            if landed is not None:
-                return self._acknowledge(landed, work, attempt)
-            self._back_off(attempt, self._repository.clock.monotonic_s() - started)
-            txn, work = self._again(txn, work)
+            except (LostRaceError, OutcomeUnknownError) as failure:
+                head, landed = self._resolve(txn, failure)
+                if not landed:
+                    self._back_off(attempt, self._repository.clock.monotonic_s() - started)
+                    txn, work = self._again(txn, work, head)
+                    continue
+            return self._acknowledge(head, work, attempt)
         raise self._contention()
 
     def _contention(self) -> ConflictError:
@@ -143,22 +154,27 @@ class _Operation:
             details={"attempts": ATTEMPTS_MAX},
         )
 
-    def _prepare(self) -> tuple[WriteTxn, dict[str, TableWork]]:
+    def _prepare(self, head: Head) -> tuple[WriteTxn, dict[str, TableWork]]:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
         for _ in range(ATTEMPTS_MAX):
-            txn = WriteTxn.begin(self._repository, self._branch)
+            txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
                 delta = self._request.prepare(txn)
                 self._expect(txn, delta)
                 work = work_of(delta, validate(txn.schema.catalog, delta, txn))
-            except (ConstraintError, NotFoundError, InputError):
-                if self._branch.refresh().snapshot.version == txn.snapshot.version:
+            except (ConstraintError, NotFoundError, InputError) as e:
+                head = self._branch.refresh()
+                # Whether an input can be read depends on the schema alone, rules on everything.
+                same_schema = head.snapshot.schema_hash == txn.snapshot.schema_hash
+                if head.snapshot.version == txn.snapshot.version or (
+                    same_schema and not isinstance(e, ConstraintError)
+                ):
                     raise
                 continue
             # Checking a large delta takes as much memory again; writing it will need the room.
             pa.default_memory_pool().release_unused()
             if delta is not self._delta:
-                self._stager.forget_files()
+                self._stager.start_over()
                 self._delta = delta
             return txn, work
         raise self._contention()
@@ -175,53 +191,90 @@ class _Operation:
                 expected.append(HeadIs(commit_id=self._request.expected_commit))
             for key, table in delta.tables.items():
                 if table.mode is WriteMode.OVERWRITE or len(table.removed):
-                    pin = txn.pin(key)
-                    version = pin.name.version if pin is not None else None
-                    expected.append(TableUnchanged(table_key=key, version=version))
+                    expected.append(TableUnchanged(table_key=key, pin=txn.pin(key)))
             self._expectations = tuple(expected)
         for expectation in self._expectations:
             expectation.check(txn.snapshot)
 
     def _again(
-        self, txn: WriteTxn, work: dict[str, TableWork]
+        self, txn: WriteTxn, work: dict[str, TableWork], head: Head
     ) -> tuple[WriteTxn, dict[str, TableWork]]:
         """After a lost race: keep everything if nothing this write rests on has moved."""
-        newest = self._branch.head.snapshot
         for expectation in self._expectations or ():
-            expectation.check(newest)
-        if not txn.same_world(newest, txn.consulted | set(work)):
-            return self._prepare()
-        moved = WriteTxn.begin(self._repository, self._branch)
+            expectation.check(head.snapshot)
+        if not txn.same_world(head.snapshot, txn.consulted | set(work)):
+            return self._prepare(head)
+        moved = WriteTxn.begin(self._repository, self._branch, head)
         moved.consulted.update(txn.consulted)
         return moved, work
 
     def _attempt(self, txn: WriteTxn, work: dict[str, TableWork]) -> Head:
         """Phases A to C, once."""
-        plan = self._plan(txn, work)
         pool, store = self._repository.pool, self._branch.store
-        intent = None
-        if not self._intent_written:
-            self._intent_written = True
-            intent = pool.submit(self._repository.objects.put, intent_name(self._id), plan.encode())
+        if self._intent is None:
+            content = self._plan(txn, work).encode()
+            self._intent = pool.submit(self._repository.objects.put, intent_name(self._id), content)
         staged = self._stager.stage(txn, work)
-        snapshot = self._next(txn, work, staged)
         # The version of the manifest and the final names of the tables are written side by side.
-        next_head = store.stage(txn.head, snapshot)
+        next_head = store.stage(txn.head, self._next(txn, work, staged))
         for item in staged.values():
             item.pinning.result()
-        if intent is not None:
-            intent.result()
-            hit(FailPoint.WRITE_INTENT_WRITTEN)
+        self._intent.result()
+        hit(FailPoint.WRITE_INTENT_WRITTEN)
         hit(FailPoint.WRITE_ALL_STAGED)
         if self._repository.durability is Durability.FSYNC:
             self._sync_staged(txn, staged, store.files_of(next_head))
         hit(FailPoint.PUBLISH_BEFORE_COMMIT)
+        self._outcome_known = False
         head = store.commit(txn.head, next_head)
         hit(FailPoint.PUBLISH_AFTER_COMMIT)
-        self._repository.sync([store.manifest_name(head.snapshot.version)])
-        for item in staged.values():
-            self._repository.keep_table(item.table)
+        for key, item in staged.items():
+            self._repository.keep_table(item.table, instead_of=txn.pin(key))
         return head
+
+    def _resolve(
+        self, txn: WriteTxn, failure: LostRaceError | OutcomeUnknownError
+    ) -> tuple[Head, bool]:
+        """What became of a commit that did not succeed plainly: the newest head, or our own.
+
+        A conditional create that is retried by the network layer reports a conflict with itself,
+        and a commit whose answer was lost may have landed: so our commit is looked for in the
+        lineage back to the snapshot that this attempt replaced.
+        """
+        self._stager.forget_handles()
+        store = self._branch.store
+        try:
+            newest = self._branch.refresh()
+            for commit in store.history(newest):
+                if commit.id == self._id:
+                    own = commit.manifest_version
+                    at_head = own == newest.snapshot.version
+                    return (newest if at_head else store.at(own)), True
+                if commit.id == txn.snapshot.head.id:
+                    break
+        except OmnigraphError as e:
+            raise self._unknown(e) from e
+        if isinstance(failure, OutcomeUnknownError):
+            self._check_retryable(failure.cause)
+        self._outcome_known = True
+        return newest, False
+
+    def _check_retryable(self, cause: OmnigraphError) -> None:
+        """Our commit is not there. A store that refused it is reported, one that stumbled is asked
+        again: the commit is conditional, so a late arrival of the first cannot double it."""
+        if cause.kind in REFUSALS:
+            self._outcome_known = True
+            raise cause
+        self._unknown_outcomes += 1
+        if self._unknown_outcomes > UNKNOWN_OUTCOMES_MAX:
+            raise self._unknown(cause) from cause
+
+    def _unknown(self, cause: OmnigraphError) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"the write {self._id} may or may not have been published: {cause.message}",
+            hint=f"when the store answers again, look for commit {self._id} in 'commit list'",
+            details={"operation_id": self._id},
+        )
 
     def _plan(self, txn: WriteTxn, work: dict[str, TableWork]) -> PublishPlan:
         return PublishPlan(
@@ -269,7 +322,7 @@ class _Operation:
             base,
             version=base.version + 1,
             pins={**base.pins, **pins},
-            commits=(commit, *base.commits),
+            commits=(commit, *base.commits)[:COMMITS_MAX],
         )
 
     def _sync_staged(self, txn: WriteTxn, staged: dict[str, Staged], names: list[str]) -> None:
@@ -279,44 +332,23 @@ class _Operation:
         self._repository.sync(files)
 
     def _acknowledge(self, head: Head, work: dict[str, TableWork], attempts: int) -> Receipt:
+        """The write is visible. From here on nothing may say that it is not."""
         self._branch.advance(head)
+        try:
+            manifest = self._branch.store.manifest_name(head.snapshot.version)
+            self._repository.sync([manifest])
+        except StorageError as e:
+            raise CommitUnknownError(
+                f"commit {self._id} is published, but may not survive a power cut: {e.message}",
+                hint=e.hint,
+                details={"operation_id": self._id},
+            ) from e
         settle(self._repository, self._branch, self._id, self._stager.leftovers)
-        commit = next(c for c in head.snapshot.commits if c.id == self._id)
         return Receipt(
-            commit=commit,
+            commit=head.snapshot.head,
             changes={key: item.change for key, item in work.items()},
             attempts=attempts,
         )
-
-    def _refresh_and_find_own(self) -> Head | None:
-        """Learn the newest head; if our own commit is in its lineage the write has landed.
-
-        A conditional create that is retried by the network layer reports a conflict with itself.
-        """
-        before = self._branch.head.snapshot.version
-        try:
-            head = self._branch.refresh()
-        except OmnigraphError as e:
-            raise CommitUnknownError(
-                f"the write {self._id} may or may not have been published: {e.message}",
-                hint=f"when the store answers again, look for commit {self._id} in 'commit list'",
-                details={"operation_id": self._id},
-            ) from e
-        for commit in self._branch.store.history(head):
-            if commit.id == self._id:
-                return self._branch.store.at(commit.manifest_version)
-            if commit.manifest_version <= before:
-                return None
-        return None
-
-    def _check_retryable(self, error: OutcomeUnknownError) -> None:
-        """A store that fails for good is reported, one that stumbled is asked again."""
-        self._unknown_outcomes += 1
-        transient = error.cause.kind is ErrorKind.STORAGE_TRANSIENT
-        if transient and self._unknown_outcomes <= UNKNOWN_OUTCOMES_MAX:
-            return
-        if self._refresh_and_find_own() is None:
-            raise error.cause
 
     def _back_off(self, attempt: int, attempt_s: float) -> None:
         """Wait a random part of a window that grows with every loss, so that racers spread out."""

@@ -25,7 +25,7 @@ def settle(
     """Start the housekeeping of one published write."""
     version = branch.head.snapshot.version
     gone = [intent_name(operation_id), *leftovers]
-    repository.later(repository.pool.submit(_settle, repository, branch, version, gone))
+    repository.later(lambda: _settle(repository, branch, version, gone))
 
 
 def _settle(repository: Repository, branch: Branch, version: int, gone: Sequence[str]) -> None:

@@ -10,10 +10,12 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import TableChange, TablePin
 from omnigraph.schema.arrow import table_schema
@@ -32,6 +34,8 @@ from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import Action, TableAction
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import TableOutcome, Validated
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,8 @@ class Stager:
         self._files: dict[str, StagedFiles] = {}
         self._staged: dict[str, Staged] = {}
         self._attempts = 0
+        self._tasks: list[Future[Any]] = []
+        self._paths: set[str] = set()
         self.leftovers: list[str] = []
         """Staging names that have served: the final names are copies of them."""
 
@@ -122,28 +128,39 @@ class Stager:
         """Stage every table on the transaction's pins; tables staged on the same pin are kept."""
         self._attempts += 1
         name = f"{self._operation_id}-{self._attempts}"
-        pool = self._repository.pool
         running = {
-            key: pool.submit(self._stage_table, txn, key, item, name)
+            key: self._submit(self._stage_table, txn, key, item, name)
             for key, item in work.items()
             if key not in self._staged or self._staged[key].base != txn.pin(key)
         }
         for key, task in running.items():
             staged = task.result()
-            self.leftovers.append(staged.source)
-            pinning = pool.submit(self._repository.tables.pin, staged)
-            self._staged[key] = Staged(base=txn.pin(key), table=staged.table, pinning=pinning)
+            self._staged[key] = Staged(
+                base=txn.pin(key),
+                table=staged.table,
+                pinning=self._submit(self._repository.tables.pin, staged),
+            )
         return {key: self._staged[key] for key in work}
 
-    def forget_files(self) -> None:
-        """Start over with a new delta: its rows are not the ones that were written."""
+    def start_over(self) -> None:
+        """Forget everything: a new delta's rows are not the ones that were written."""
         self._files.clear()
         self._staged.clear()
 
+    def drain(self) -> None:
+        """After a failure: let running tasks end, and keep what they touched from readers."""
+        wait(self._tasks)
+        self.forget_handles()
+
     def forget_handles(self) -> None:
-        """After a lost race: sessions that saw our unpublished versions must not serve readers."""
-        for staged in self._staged.values():
-            self._repository.forget_table(staged.table.name.path)
+        """Sessions that saw our unpublished versions must not serve readers."""
+        for path in self._paths:
+            self._repository.forget_table(path)
+
+    def _submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        task = self._repository.pool.submit(function, *arguments)
+        self._tasks.append(task)
+        return task
 
     def _stage_table(self, txn: WriteTxn, key: str, item: TableWork, name: str) -> StagedTable:
         tables = self._repository.tables
@@ -152,15 +169,19 @@ class Stager:
         changes: list[Change] = []
         for action in item.actions:
             match action:
+                case Action.CREATE:  # What the plan calls the first rows of a table.
+                    raise InternalError("a table is created by appending to nothing")
                 case Action.UPSERT:
                     changes.append(Upsert(rows=item.outcome.rows))
                 case Action.DELETE:
                     changes.append(Remove(ids=item.outcome.removed))
                 case Action.REPLACE:
                     changes.append(Replace(files=self._write_files(key, item, base)))
-                case Action.APPEND | Action.CREATE:
+                case Action.APPEND:
                     changes.append(Append(files=self._write_files(key, item, base)))
+        self._paths.add(path)
         staged = tables.stage(path, base, changes, schema, name)
+        self.leftovers.append(staged.source)
         if key in self._files:
             staged.table.seed_cache(self._files[key], item.type.system_columns)
         return staged

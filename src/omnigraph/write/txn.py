@@ -29,9 +29,8 @@ class WriteTxn:
     """Table keys whose content the write's decisions rest on."""
 
     @staticmethod
-    def begin(repository: Repository, branch: Branch) -> WriteTxn:
-        """Pin the newest head this process knows of. Costs no request on a warm handle."""
-        head = branch.head
+    def begin(repository: Repository, branch: Branch, head: Head) -> WriteTxn:
+        """Pin a head. It is passed in, never looked up: the branch's own moves under readers."""
         return WriteTxn(
             repository=repository,
             branch=branch,
