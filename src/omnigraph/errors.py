@@ -116,12 +116,26 @@ class OmnigraphError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses take other arguments than they pass to Exception; workers of a process pool
+        # must be able to send every error home all the same.
+        return _restore, (type(self), self.args, self.__dict__)
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON envelope that the CLI prints and the server will send."""
         body: dict[str, Any] = {"error": self.message, "code": str(self.kind)}
         if self.hint:
             body["hint"] = self.hint
         return body | self.details
+
+
+def _restore(
+    kind: type[OmnigraphError], args: tuple[Any, ...], state: Mapping[str, Any]
+) -> OmnigraphError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(OmnigraphError):

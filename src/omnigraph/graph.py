@@ -73,12 +73,8 @@ def open(
     Opening writes nothing. It costs at most 6 object-store requests at any depth of history.
     """
     location = locate(uri)
-    if location.local_path is not None and not location.local_path.is_dir():
-        why = "it is not a folder" if location.local_path.exists() else "no such folder"
-        raise NotFoundError(
-            f"no graph at {location.uri}: {why}",
-            hint=f"create one: omnigraph init --schema FILE {location.uri}",
-        )
+    if location.local_path is not None:
+        _check_folder(location.uri, location.local_path)
     repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
     head = repository.branch(MAIN).head
     repository.schema(head.snapshot.schema_hash)
@@ -199,8 +195,8 @@ class Graph:
         actor: str | None = None,
     ) -> Commits:
         """Commits of a branch, newest first. One manifest is read per fifty commits."""
-        if limit is not None and limit < 0:
-            raise UsageError(f"limit is {limit}", hint="a limit counts commits: 0 or more")
+        if limit is not None and (not isinstance(limit, int) or limit < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"limit is {limit!r}", hint="a limit counts commits: 0 or more")
         found: list[GraphCommit] = []
         for commit in self._history(branch):
             if limit is not None and len(found) >= limit:
@@ -211,7 +207,7 @@ class Graph:
 
     def commit(self, commit_id: str, *, branch: str = MAIN) -> GraphCommit:
         """One commit by id, or by the beginning of one if no other begins so."""
-        wanted = commit_id.strip().upper()
+        wanted = str(commit_id).strip().upper()
         found = [c for c in self._history(branch) if wanted and c.id.startswith(wanted)]
         if len(found) == 1:
             return found[0]
@@ -228,7 +224,7 @@ class Graph:
 
     def export(
         self,
-        out: BinaryIO,
+        out: BinaryIO | str | os.PathLike[str],
         *,
         branch: str = MAIN,
         types: Sequence[str] = (),
@@ -236,6 +232,7 @@ class Graph:
     ) -> int:
         """Write the graph as JSONL that loads back exactly; nodes first. Returns the lines written.
 
+        ``out`` is a binary stream or the path of a file.
         ``types`` restricts it to these node or edge types.
         """
         return self.snapshot(branch).export(out, types=types, progress=progress)
@@ -259,18 +256,36 @@ class Graph:
         return self._repository.schema(snapshot.schema_hash)
 
 
+def _check_folder(uri: str, path: Path) -> None:
+    try:
+        if path.is_dir():
+            return
+        why = "it is not a folder" if path.exists() else "no such folder"
+    except OSError as e:  # A name that is too long, a folder that may not be entered.
+        why = e.strerror or str(e)
+    raise NotFoundError(
+        f"no graph at {uri}: {why}", hint=f"create one: omnigraph init --schema FILE {uri}"
+    )
+
+
 def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
-    """Schema text and a name for it; a string with a line break or a brace is text."""
-    if isinstance(schema, str) and ("{" in schema or "\n" in schema):
-        return schema, "schema.pg"
+    """Schema text and a name for it. A string with a line break or a brace is text, unless it ends
+    like the name of a schema file."""
+    if not isinstance(schema, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"not a schema: {schema!r}", hint="give .pg text or the path of a file")
+    if isinstance(schema, str):
+        if not schema.strip():
+            raise UsageError("the schema is empty", hint="give .pg text or the path of a file")
+        if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
+            return schema, "schema.pg"
     path = Path(schema)
     try:
-        return path.read_text(encoding="utf-8"), str(path)
+        return path.read_bytes().decode("utf-8"), str(path)
     except FileNotFoundError as e:
         raise NotFoundError(
             f"no schema file {path}",
             kind=ErrorKind.FILE_NOT_FOUND,
-            hint="give the path of a .pg file, or schema text",
+            hint="give the path of a .pg file",
         ) from e
     except (OSError, UnicodeDecodeError) as e:
         reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"

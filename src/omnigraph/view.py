@@ -8,7 +8,9 @@ It reads one pinned snapshot and nothing else, so two reads of it always agree.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -77,6 +79,8 @@ class SnapshotView:
         if isinstance(columns, str):
             raise UsageError("columns is a list of names", hint=f'say columns=["{columns}"]')
         names = list(columns) if columns is not None else schema.names
+        if not names:
+            raise UsageError(f"no column of {graph_type.name} is named")
         if len(set(names)) < len(names):
             raise UsageError(f"a column is named twice: {', '.join(names)}")
         for name in names:
@@ -91,14 +95,27 @@ class SnapshotView:
 
     def export(
         self,
-        out: BinaryIO,
+        out: BinaryIO | str | os.PathLike[str],
         *,
         types: Sequence[str] = (),
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Write the snapshot as JSONL, nodes first; see ``Graph.export``."""
-        if isinstance(out, io.TextIOBase):
+        if isinstance(types, str):
+            raise UsageError("types is a list of names", hint=f'say types=["{types}"]')
+        if isinstance(out, (str, os.PathLike)):
+            try:
+                with Path(out).open("wb") as file:
+                    return self._export(file, types, progress)
+            except OSError as e:
+                raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
+        if isinstance(out, io.TextIOBase) or not hasattr(out, "write"):
             raise UsageError("export writes bytes", hint='open the file in mode "wb"')
+        return self._export(out, types, progress)
+
+    def _export(
+        self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
+    ) -> int:
         # An edge type answers to several spellings: each type is written once, however often named.
         named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
         chosen = list(named.values()) or list(self.catalog.types())

@@ -68,6 +68,8 @@ def ref_name(branch: str) -> str:
 
 def check_branch_name(branch: str) -> str:
     """A usable branch name, trimmed."""
+    if not isinstance(branch, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a branch is named by a text, not by {branch!r}")
     name = branch.strip()
     if not name or len(name) > 200 or any(ord(c) < 32 for c in name):
         raise UsageError(f"not a branch name: {branch!r}", hint="use 1 to 200 printable characters")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema.catalog import Catalog, GraphType
 
 
 def type_named(catalog: Catalog, name: str) -> GraphType:
     """The node type of this name, else the edge type (in any case). Raises ``NotFoundError``."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a type is named by a text, not by {name!r}")
     found = catalog.nodes.get(name) or catalog.edge(name)
     if found is None:
         known = [t.name for t in catalog.types()]

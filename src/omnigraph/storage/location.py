@@ -90,6 +90,8 @@ class Location:
 
 def locate(uri: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> Location:
     """Read a root: a plain path, ``file://…`` or ``s3://bucket/prefix``."""
+    if not isinstance(uri, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"not the place of a graph: {uri!r}", hint="give a path or a URI")
     text = os.fspath(uri).strip()
     if not text:
         raise UsageError("no graph named", hint="give a folder or s3://bucket/prefix")
