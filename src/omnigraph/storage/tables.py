@@ -40,6 +40,7 @@ PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
+KNOWN_CHUNKS_MAX = 64
 SESSION_METADATA_BYTES_MAX = 8 << 20
 BULK_BYTES_MIN = 4 << 20
 BULK_WRITERS_MAX = 2
@@ -53,6 +54,10 @@ class StagedFiles:
     fragments: tuple[Any, ...]
     rows: pa.Table
     """What the files hold, so that a fresh version can answer key lookups without reading."""
+
+    def names(self, table_path: str) -> list[str]:
+        """The files, from the root."""
+        return [f"{table_path}/data/{file.path}" for part in self.fragments for file in part.files]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +101,8 @@ class Table:
         self.dataset = dataset
         self.space = space
         self._cache = cache
+        self._known: dict[str, pa.ChunkedArray] = {}
+        """Whole columns of this version, while they are small enough to keep."""
 
     def files_since(self, base: Table | None) -> list[str]:
         """Data and deletion files that this version has and ``base`` has not, from the root."""
@@ -124,7 +131,28 @@ class Table:
             ).to_batches()
 
     def columns(self, names: Sequence[str]) -> pa.Table:
-        """Whole columns, through the cache: only fragments not seen before are read."""
+        """Whole columns: those this version knows already, others through the cache of files."""
+        missing = [name for name in names if name not in self._known]
+        known = self._known | (self._read_columns(missing) if missing else {})
+        if missing and self._fits_cache(len(missing)):
+            self._known = known
+        schema = pa.schema([self.dataset.schema.field(n) for n in names])
+        return pa.table([known[name] for name in names], schema=schema)
+
+    def extend(self, base: Table | None, files: StagedFiles) -> None:
+        """Know what ``base`` knew plus the rows just appended, so that nobody reads them back.
+
+        A warm writer's next check then costs the same whatever the number of fragments.
+        """
+        for name, column in base._known.items() if base is not None else ():
+            chunks = [*column.chunks, *files.rows[name].chunks]
+            grown = pa.chunked_array(chunks, column.type)
+            if grown.num_chunks > KNOWN_CHUNKS_MAX:
+                grown = pa.chunked_array([grown.combine_chunks()], column.type)
+            self._known[name] = grown
+
+    def _read_columns(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        """Columns fragment by fragment: only fragments not seen before are read."""
         with translated(f"reading columns of {self.name.path}", referenced=True):
             fragments = [(f, _metadata_key(f.metadata)) for f in self.dataset.get_fragments()]
             cached: dict[FragmentKey, list[Any]] = {
@@ -132,15 +160,13 @@ class Table:
             }
             missing = [(f, key) for f, key in fragments if any(c is None for c in cached[key])]
             cached |= self._read_fragments(missing, names)
-        schema = pa.schema([self.dataset.schema.field(n) for n in names])
-        columns = [
-            pa.chunked_array(
+        return {
+            name: pa.chunked_array(
                 [chunk for _, key in fragments for chunk in cached[key][i].chunks],
-                schema.field(i).type,
+                self.dataset.schema.field(name).type,
             )
-            for i in range(len(names))
-        ]
-        return pa.table(columns, schema=schema)
+            for i, name in enumerate(names)
+        }
 
     def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Rows whose ``column`` is one of ``values``, projected on ``columns``."""

@@ -328,7 +328,7 @@ class _Operation:
     def _sync_staged(self, txn: WriteTxn, staged: dict[str, Staged], names: list[str]) -> None:
         files = list(names)
         for key, item in staged.items():
-            files += [*item.table.files_since(txn.table(key)), item.table.name.manifest]
+            files += item.new_files(txn.table(key))
         self._repository.sync(files)
 
     def _acknowledge(self, head: Head, work: dict[str, TableWork], attempts: int) -> Receipt:

@@ -76,6 +76,16 @@ class Staged:
     table: Table
     pinning: Future[None]
     """Completes when the version has its final name."""
+    appended: StagedFiles | None
+    """The only new files, when these rows were added or made the whole content."""
+
+    def new_files(self, base: Table | None) -> list[str]:
+        """Everything a reader of this version needs and a reader of its base did not."""
+        if self.appended is not None:
+            files = self.appended.names(self.table.name.path)
+        else:
+            files = self.table.files_since(base)
+        return [*files, self.table.name.manifest]
 
 
 def work_of(delta: GraphDelta, validated: Validated) -> dict[str, TableWork]:
@@ -135,8 +145,10 @@ class Stager:
         }
         for key, task in running.items():
             staged = task.result()
+            appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
             self._staged[key] = Staged(
                 base=txn.pin(key),
+                appended=self._files[key] if appended else None,
                 table=staged.table,
                 pinning=self._submit(self._repository.tables.pin, staged),
             )
@@ -184,6 +196,8 @@ class Stager:
         self.leftovers.append(staged.source)
         if key in self._files:
             staged.table.seed_cache(self._files[key], item.type.system_columns)
+            if item.actions == (Action.APPEND,):
+                staged.table.extend(base, self._files[key])
         return staged
 
     def _write_files(self, key: str, item: TableWork, base: Table | None) -> StagedFiles:

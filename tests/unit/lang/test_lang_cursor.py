@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.lang import Cursor, ParseFailure, Source, TokenKind, closest, did_you_mean, tokenize
+from omnigraph.lang import (
+    Cursor,
+    ParseFailure,
+    Source,
+    TokenKind,
+    closest,
+    did_you_mean,
+    misspelling_of,
+    tokenize,
+)
 
 
 def cursor(text):
@@ -62,3 +71,23 @@ def test_closest_ignores_case_and_may_find_nothing():
     assert closest("STRNG", ["String", "Bool"]) == "String"
     assert did_you_mean("xyz", ["String"]) is None
     assert did_you_mean("nam", ["name"]) == "did you mean `name`?"
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("kye", "key"),
+        ("kex", "key"),
+        ("ky", "key"),
+        ("keyy", "key"),
+        ("KEY", "key"),
+        ("crad", "card"),
+        ("unqieu", "unique"),
+        ("ekyy", None),
+        ("xyz", None),
+        ("cards", "card"),
+        ("desc", None),
+    ],
+)
+def test_misspelling_is_one_typing_error_or_two_in_a_long_word(word, meant):
+    assert misspelling_of(word, ["key", "card", "unique", "description"]) == meant

@@ -103,6 +103,24 @@ def test_run_of_illegal_characters_is_one_problem():
     assert [(p.span.start, p.span.end) for p in problems] == [(2, 6)]
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (";", "';'"),
+        ("'", '"\'"'),
+        ("\\", "'\\'"),
+        ("é", "'é' (U+00E9)"),
+        ("😀", "'😀' (U+1F600)"),
+        ("\x07", "U+0007"),
+        ("\u200b", "U+200B"),
+        ("\ud800", "U+D800"),
+    ],
+)
+def test_illegal_character_is_shown_as_itself_and_by_number(text, named):
+    _, problems = lex(text)
+    assert [p.message for p in problems] == [f"illegal character {named}"]
+
+
 def test_surrogates_are_illegal_even_in_strings_and_comments():
     for text in ('"\ud800"', "// \udfff", "\ud800"):
         _, problems = lex(text)

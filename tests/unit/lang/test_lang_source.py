@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from omnigraph.errors import render_diagnostic
 from omnigraph.lang import Source, Span
 
 
@@ -31,3 +34,21 @@ def test_unprintable_half_of_a_pair_is_replaced_in_the_shown_line():
     source = Source(name="t", text="a\ud800b")
     found = source.diagnostic(code="X", message="m", span=Span(start=1, end=2))
     assert found.source_line == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "underline"),
+    [
+        ('"船" x', "x", "     ^"),
+        ("船船 x", "船船", "^^^^"),
+        ("ＡＢx", "x", "    ^"),
+        ("e\u0301x", "x", " ^"),
+        ("\té x", "x", "\t  ^"),
+        ("\u0301", "\u0301", "^"),
+    ],
+)
+def test_caret_stands_under_its_character_in_a_line_of_wide_ones(text, part, underline):
+    source = Source(name="t", text=text)
+    at = text.index(part)
+    found = source.diagnostic(code="X", message="m", span=Span(start=at, end=at + len(part)))
+    assert render_diagnostic("t", found).split("\n")[2] == "      | " + underline

@@ -190,8 +190,8 @@ def test_a_stream_that_gives_few_bytes_at_a_time_is_read_in_whole_blocks():
     [
         ("[1]", "in.jsonl:1: expected a JSON object, got an array"),
         ('{"type":"Bare"', "in.jsonl:1:15: not valid JSON"),
-        ('{"type":"Bare"} x', "in.jsonl:1:17: not valid JSON: Extra data"),
-        ('{"type":"Bare"}{"type":"Bare"}', "not valid JSON: Extra data"),
+        ('{"type":"Bare"} x', "in.jsonl:1:17: not valid JSON: text after the end of the object"),
+        ('{"type":"Bare"}{"type":"Bare"}', "not valid JSON: text after the end of the object"),
         ("{}", 'exactly one of the members "type" and "edge", here are neither'),
         ('{"type":"Bare","edge":"Knows"}', "here are both"),
         ('{"type":7}', '"type" must be a string, got 7'),

@@ -212,3 +212,115 @@ def test_pandas_columns_that_arrow_cannot_read_are_named():
 def test_an_empty_table_is_fine():
     assert _load(ALL, pa.table({"s": pa.array([], pa.string())})).rows.num_rows == 0
     assert _load(ALL, pa.table({})).rows.num_rows == 0
+
+
+# --- extension types --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("on", pa.array(pd.Series(pd.period_range("2020-01", periods=2, freq="M")))),
+        ("i", pa.array([1], pa.bool8())),
+        ("t", pa.array([1], pa.bool8())),
+        ("s", pa.array(["a"], pa.opaque(pa.string(), "t", "v"))),
+        ("s", pa.array([b"x" * 16], pa.uuid())),
+        ("is", pa.ListArray.from_arrays([0, 1], pa.array([1], pa.bool8()))),
+        (
+            "v",
+            pa.ExtensionArray.from_storage(
+                pa.fixed_shape_tensor(pa.float32(), [3, 1]),
+                pa.array([[1, 2, 3]], pa.list_(pa.float32(), 3)),
+            ),
+        ),
+    ],
+)
+def test_extension_types_mean_more_than_their_storage(name, array):
+    message = _message(ALL, pa.table({name: array}))
+    assert message.startswith(f"t: column '{name}': values of the extension type ")
+    assert "cannot be read as" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "expected"),
+    [
+        ("s", pa.array(['{"a":1}', None], pa.json_()), ['{"a":1}', None]),
+        ("b", pa.array([b"x" * 16], pa.uuid()), [b"x" * 16]),
+        (
+            "v",
+            pa.ExtensionArray.from_storage(
+                pa.fixed_shape_tensor(pa.float32(), [3]),
+                pa.array([[1, 2, 3]], pa.list_(pa.float32(), 3)),
+            ),
+            [[1.0, 2.0, 3.0]],
+        ),
+    ],
+)
+def test_extension_types_that_mean_their_storage(name, array, expected):
+    assert _one(name, array) == expected
+
+
+# --- data frames ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("d", [1 + 2j], "t: column 'd' has the pandas type complex128, which cannot be read as F64"),
+        (
+            "d",
+            pd.arrays.SparseArray([1.5, None]),
+            "t: column 'd' has the pandas type Sparse[float64, nan], which cannot be read as F64",
+        ),
+        ("on", pd.period_range("2020-01", periods=2, freq="M"), "extension type pandas.period"),
+        (
+            "w",
+            pd.Series([1, None, 2**64], dtype=object),
+            "t:3: column 'w': 18446744073709551616 is out of range for U64",
+        ),
+        (
+            "w",
+            pd.Series([10**5000], dtype=object),
+            "t:1: column 'w': an integer of about 5000 digits is out of range for U64",
+        ),
+        ("s", ["a", None, 1], "t:3: column 's': expected String, got 1"),
+        ("v", [np.zeros((3, 1))], "t:1: column 'v': expected Vector(3)"),
+        ("zz", [1 + 2j], "t: All has no property \"zz\""),
+    ],
+)
+def test_pandas_columns_are_refused_in_our_own_words(name, values, message):
+    assert message in _message(ALL, pd.DataFrame({name: values}))
+
+
+def test_a_value_that_cannot_be_shown_is_named_by_its_type():
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError("no words")
+
+    frame = pd.DataFrame({"s": ["a", Mute()]})
+    assert "t:2: column 's': expected String, got a value of type Mute" in _message(ALL, frame)
+
+
+def test_rows_without_columns_are_rows():
+    bare = CATALOG.nodes["Bare"]
+    assert _load(bare, pd.DataFrame(index=range(3))).rows["note"].to_pylist() == [None] * 3
+    assert len(set(_load(bare, pd.DataFrame(index=range(3))).rows["id"].to_pylist())) == 3
+    assert _load(bare, pa.table({"x": [1, 2]}).select([])).rows.num_rows == 2
+    assert _load(bare, pa.record_batch({"x": [1, 2]}).select([])).rows.num_rows == 2
+
+
+@pytest.mark.parametrize("name", ["imo", "id", "name"])
+def test_an_index_that_is_a_property_is_not_lost(name):
+    frame = pd.DataFrame({"imo": [1], "id": ["1"], "name": ["x"]}).set_index(name)
+    assert _message(VESSEL, frame) == (
+        f"t: '{name}' is the index of the DataFrame, and the index is not read: call reset_index()"
+    )
+
+
+def test_other_indices_do_not_matter():
+    frame = pd.DataFrame({"imo": [1], "other": ["x"]}).set_index("other")
+    assert _load(VESSEL, frame).rows["imo"].to_pylist() == [1]
+    both = pd.DataFrame({"imo": [1]}).set_index("imo", drop=False)
+    assert _load(VESSEL, both).rows["imo"].to_pylist() == [1]
+    levels = pd.DataFrame({"src": ["a"], "to": ["b"], "since": [1]}).set_index(["src", "to"])
+    assert "'src' is the index" in _message(KNOWS, levels)

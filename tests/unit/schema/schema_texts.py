@@ -82,4 +82,4 @@ def schema_texts(draw):
         card = draw(st.sampled_from(["", " @card(0..)", " @card(1..1)", " @card(2..5)"]))
         _, body = draw(bodies(on_edge=True))
         parts.append(f"edge E{i}: {ends}{card} {{ {body} }}")
-    return "\n".join(draw(st.permutations(parts)))
+    return "\n".join(draw(st.permutations(parts or ["node Only {}"])))

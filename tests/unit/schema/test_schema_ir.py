@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schema_texts import schema_texts
 
-from omnigraph.errors import CorruptionError, FormatError
+from omnigraph.errors import CorruptionError, ErrorKind, FormatError
 from omnigraph.schema import compile_schema, from_ir, schema_hash, to_ir
 
 TEXT = """
@@ -36,7 +36,7 @@ def test_ir_is_deterministic_and_has_what_a_reader_needs():
     assert ir == to_ir(compile_schema(TEXT), TEXT)
     document = orjson.loads(ir)
     assert list(document) == sorted(document)
-    assert (document["ir_version"], document["source"]) == (1, TEXT)
+    assert (document["ir_version"], document["source"]) == (2, TEXT)
     assert document["next_id"] == compile_schema(TEXT).next_id
 
 
@@ -60,9 +60,64 @@ def test_garbage_is_corruption(ir):
 
 
 def test_newer_version_is_a_format_error():
-    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 2}
-    with pytest.raises(FormatError, match="version 2"):
+    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 3}
+    with pytest.raises(FormatError, match="version 3"):
         from_ir(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+
+
+def test_older_version_is_a_format_error():
+    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 1}
+    with pytest.raises(FormatError, match="version 1") as caught:
+        from_ir(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+    assert caught.value.kind is ErrorKind.FORMAT_OLDER
+
+
+def test_fields_that_say_nothing_are_not_written():
+    text = "node A { a: String  b: I32? }  edge E: A -> A"
+    document = orjson.loads(to_ir(compile_schema(text), text))
+    assert document["nodes"] == [
+        {
+            "id": 1,
+            "incarnation": 2,
+            "name": "A",
+            "properties": [
+                {"id": 3, "name": "a", "type": {"scalar": "String"}},
+                {"id": 4, "name": "b", "type": {"scalar": "I32", "nullable": True}},
+            ],
+        }
+    ]
+    assert document["edges"] == [
+        {"id": 5, "incarnation": 6, "name": "E", "source": "A", "target": "A"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "value"),
+    [
+        (("nodes", 0), "description", None),
+        (("nodes", 0), "unique", []),
+        (("nodes", 0, "properties", 0), "annotations", []),
+        (("nodes", 0, "properties", 0, "type"), "list", False),
+        (("edges", 0), "keyed", False),
+        (("edges", 0, "cardinality"), "low", 0),
+    ],
+)
+def test_written_out_default_is_corruption(path, field, value):
+    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT))
+    entry = document
+    for step in path:
+        entry = entry[step]
+    assert field not in entry
+    entry[field] = value
+    with pytest.raises(CorruptionError, match="canonical"):
+        from_ir(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+
+
+def test_bounds_of_zero_are_no_defaults():
+    text = "node A { a: I32 f: F64 @range(a, 0..) @range(f, ..0) @range(a, 0..0) }"
+    catalog = compile_schema(text)
+    again, _ = from_ir(to_ir(catalog, text))
+    assert [(r.low, r.high) for r in again.nodes["A"].ranges] == [(0, None), (None, 0.0), (0, 0)]
 
 
 def test_other_spelling_of_the_same_document_is_corruption():
