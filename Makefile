@@ -38,6 +38,7 @@ golden: $(READY) ## rewrite golden files; review the diff
 
 bench: $(READY)  ## ratios against raw pylance, measured in one run
 	$(BIN)/python benchmarks/bulk_load.py
+	$(BIN)/python benchmarks/single_commit.py
 
 lock: $(READY)   ## compile the locked versions from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

@@ -24,6 +24,7 @@ Messages are for people and may change; programs read ``kind`` and ``details``.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -188,13 +189,23 @@ def render_diagnostic(source_name: str, diagnostic: Diagnostic) -> str:
     lines = [f"{source_name}:{d.line}:{d.column}: {d.code}: {d.message}"]
     if d.source_line:
         gutter = f"{d.line:>5} | "
-        lead = "".join("\t" if c == "\t" else " " for c in d.source_line[: d.column - 1])
-        lines += [gutter + d.source_line, " " * (len(gutter) - 2) + "| " + lead + "^" * d.length]
+        start, end = d.column - 1, d.column - 1 + d.length
+        lead = "".join("\t" if c == "\t" else " " * _width(c) for c in d.source_line[:start])
+        beyond = max(0, end - max(start, len(d.source_line)))
+        length = max(1, sum(map(_width, d.source_line[start:end])) + beyond)
+        lines += [gutter + d.source_line, " " * (len(gutter) - 2) + "| " + lead + "^" * length]
     if d.expected:
         lines.append(f"  expected: {d.expected}")
     if d.hint:
         lines.append(f"  hint: {d.hint}")
     return "\n".join(lines)
+
+
+def _width(character: str) -> int:
+    """Columns that a terminal gives a character."""
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 class SchemaError(TextError):

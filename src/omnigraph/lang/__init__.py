@@ -3,7 +3,7 @@
 from omnigraph.lang.cursor import Cursor, ParseFailure
 from omnigraph.lang.lexer import LexicalKind, LexicalProblem, tokenize
 from omnigraph.lang.source import Source, Span
-from omnigraph.lang.suggest import closest, did_you_mean
+from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "TokenKind",
     "closest",
     "did_you_mean",
+    "misspelling_of",
     "tokenize",
 ]

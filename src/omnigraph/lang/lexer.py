@@ -110,7 +110,7 @@ class _Lexer:
         self._problem(
             LexicalKind.ILLEGAL_CHARACTER,
             Span(start=start, end=self.at),
-            f"illegal character {text[0]!a}",
+            f"illegal character {_shown(text[0])}",
             hint=_illegal_hint(text),
         )
 
@@ -153,7 +153,7 @@ class _Lexer:
         for match in _SURROGATES.finditer(self.text):
             if match.start() not in reported:
                 span = Span(start=match.start(), end=match.end())
-                message = f"illegal character {match.group()[0]!a}: not a Unicode character"
+                message = f"illegal character {_shown(match.group()[0])}: not a Unicode character"
                 self._problem(LexicalKind.ILLEGAL_CHARACTER, span, message)
 
     def _problem(
@@ -168,6 +168,14 @@ class _Lexer:
         self.problems.append(
             LexicalProblem(kind=kind, span=span, message=message, expected=expected, hint=hint)
         )
+
+
+def _shown(character: str) -> str:
+    number = f"U+{ord(character):04X}"
+    if not character.isprintable():
+        return number
+    quoted = f'"{character}"' if character == "'" else f"'{character}'"
+    return quoted if character.isascii() else f"{quoted} ({number})"
 
 
 def _illegal_hint(text: str) -> str | None:

@@ -12,6 +12,8 @@ CLOSE = 0.6
 """Good enough for a hint on something that is wrong anyway."""
 VERY_CLOSE = 0.8
 """Close enough to call a word that would be legal a misspelling."""
+LONG_WORD = 6
+"""From so many letters on, two typing errors still leave the word recognisable."""
 
 
 def closest(word: str, known: Iterable[str], *, cutoff: float = CLOSE) -> str | None:
@@ -19,6 +21,34 @@ def closest(word: str, known: Iterable[str], *, cutoff: float = CLOSE) -> str | 
     folded = {k.lower(): k for k in sorted(known)}
     found = get_close_matches(word.lower(), folded, n=1, cutoff=cutoff)
     return folded[found[0]] if found else None
+
+
+def misspelling_of(word: str, known: Iterable[str]) -> str | None:
+    """The known word that this one nearly spells, though it would be legal as it stands.
+
+    One typing error away, two in a long word, or very similar as a whole. Similarity alone is too
+    strict for short words: it does not find `key` behind `kye`.
+    """
+    folded = {k.lower(): k for k in sorted(known)}
+    distances = {k: typing_errors(word.lower(), k) for k in folded}
+    near = [k for k, errors in distances.items() if errors <= (2 if len(k) >= LONG_WORD else 1)]
+    if near:
+        return folded[min(near, key=lambda k: distances[k])]
+    return closest(word, folded.values(), cutoff=VERY_CLOSE)
+
+
+def typing_errors(one: str, other: str) -> int:
+    """Letters left out, added, exchanged for others or swapped with their neighbours."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        two_before, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            errors = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                errors = min(errors, two_before[j - 2] + 1)
+            row.append(errors)
+    return row[-1]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

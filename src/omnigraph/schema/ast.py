@@ -37,6 +37,8 @@ class TypeRef:
     span: Span
     enum_values: tuple[Name, ...] = ()
     size: int = 0
+    arguments: str = ""
+    """Of a type that does not exist: what stands in parentheses behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """``@range(p, low..high)``: inclusive; bounds are exact in the property's own type."""
+    """``@range(p, low..high)``: inclusive; bounds are values of the property's own type."""
 
     property_name: str
     low: int | float | None

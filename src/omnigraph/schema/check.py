@@ -25,6 +25,7 @@ from omnigraph.schema.rules.annotations import Place, check_annotations, check_e
 
 def check(schema: ast.SchemaDecl, findings: Findings) -> None:
     """Add everything that is wrong with the schema to the findings."""
+    names.check_declares_something(schema, findings)
     names.check_declared_once(schema, findings)
     names.check_endpoints(schema, findings)
     interfaces = {i.name.text: i for i in reversed(schema.interfaces)}

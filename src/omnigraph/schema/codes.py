@@ -25,6 +25,7 @@ class Code(StrEnum):
     CONSTRAINT_IN_INTERFACE = "S015"
     HEADER_ORDER = "S016"
     BODY_NOT_CLOSED = "S017"
+    EMPTY_SCHEMA = "S018"
 
     DUPLICATE_INTERFACE = "S101"
     DUPLICATE_NODE = "S102"
@@ -82,6 +83,7 @@ EXPLANATIONS: dict[Code, str] = {
     Code.CONSTRAINT_IN_INTERFACE: "an interface body holds properties only",
     Code.HEADER_ORDER: "annotations of a node stand before `implements`",
     Code.BODY_NOT_CLOSED: "a body without its closing brace",
+    Code.EMPTY_SCHEMA: "a schema needs at least one type",
     Code.DUPLICATE_INTERFACE: "two interfaces have the same name",
     Code.DUPLICATE_NODE: "two node types have the same name",
     Code.DUPLICATE_EDGE: "two edge types have the same name",

@@ -8,20 +8,28 @@ broken declaration is reported in one go. Keywords are contextual: a property ma
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from omnigraph.lang.cursor import Cursor, ParseFailure
-from omnigraph.lang.lexer import LexicalKind, tokenize
-from omnigraph.lang.suggest import VERY_CLOSE, closest, did_you_mean
+from omnigraph.lang.lexer import LexicalKind, LexicalProblem, tokenize
+from omnigraph.lang.source import Span
+from omnigraph.lang.suggest import did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
 from omnigraph.schema.codes import Code
 from omnigraph.schema.findings import Findings
-from omnigraph.schema.words import ANNOTATIONS, CONSTRAINTS, DECLARATIONS
+from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES
 
 _LEXICAL_CODES = {kind: Code[kind.name] for kind in LexicalKind}
 _CUTS_OFF = (LexicalKind.UNTERMINATED_STRING, LexicalKind.UNTERMINATED_COMMENT)
+_EXPONENT = re.compile(r"[0-9]+(?:\.[0-9]+)?[eE][+-]?([0-9]+)(?![A-Za-z0-9_])")
+_WRITTEN_OUT_MAX = 30
+"""A greater exponent is not spelled out in digits."""
 
 
 def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
@@ -34,15 +42,25 @@ def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
         code = _LEXICAL_CODES[p.kind]
         findings.add(code, p.span, p.message, expected=p.expected, hint=p.hint)
     cut_off = any(p.kind in _CUTS_OFF for p in problems)
-    parser = _Parser(Cursor(tokens), findings, cut_off=cut_off)
+    parser = _Parser(Cursor(tokens), findings, cut_off=cut_off, holes=_holes(tokens, problems))
     return parser.schema(), parser.complete and not problems
 
 
+def _holes(tokens: Sequence[Token], problems: Iterable[LexicalProblem]) -> frozenset[int]:
+    """Starts of the tokens that stand directly behind characters that were skipped."""
+    starts = [t.span.start for t in tokens]
+    skipped = (p.span.start for p in problems if p.kind is LexicalKind.ILLEGAL_CHARACTER)
+    return frozenset(starts[bisect_left(starts, at)] for at in skipped if at <= starts[-1])
+
+
 class _Parser:
-    def __init__(self, cursor: Cursor, findings: Findings, *, cut_off: bool) -> None:
+    def __init__(
+        self, cursor: Cursor, findings: Findings, *, cut_off: bool, holes: frozenset[int]
+    ) -> None:
         self.cursor = cursor
         self.findings = findings
         self.cut_off = cut_off
+        self.holes = holes
         self.complete = True
 
     # -- declarations ----------------------------------------------------------------------------
@@ -135,8 +153,10 @@ class _Parser:
         start = self.cursor.take()
         self.cursor.take()
         self.cursor.expect_punct("(")
+        self._refuse_exponent()
         low = int(self.cursor.expect_kind(TokenKind.INT).text)
         self.cursor.expect_punct("..", hint="a cardinality is a range, for example `0..1` or `1..`")
+        self._refuse_exponent()
         at_high = self.cursor.here.kind is TokenKind.INT
         high = int(self.cursor.take().text) if at_high else None
         end = self.cursor.expect_punct(")")
@@ -196,7 +216,20 @@ class _Parser:
             size = int(self.cursor.expect_kind(TokenKind.INT).text)
             self.cursor.expect_punct(")")
             return self._finish_type("vector", start, base, size=size)
-        return self._finish_type("base", start, base)
+        if self.cursor.at_punct("(") and base.text in BASE_TYPES:
+            self.cursor.fail("an annotation or a property", hint=f"`{base}` has no arguments")
+        arguments = self._unknown_arguments() if self.cursor.at_punct("(") else ""
+        return self._finish_type("base", start, base, arguments=arguments)
+
+    def _unknown_arguments(self) -> str:
+        """The text of `(…)` behind a type that does not exist, so that a hint can repeat it."""
+        start = self.cursor.take().span.start
+        while not self.cursor.at_punct(")"):
+            if self.cursor.at_end or self.cursor.at_punct("}") or self._at_declaration():
+                self.cursor.fail("`)`")
+            self.cursor.take()
+        end = self.cursor.take().span.end
+        return " ".join(self.findings.source.text[start:end].split())
 
     def _finish_type(
         self,
@@ -206,6 +239,7 @@ class _Parser:
         *,
         enum_values: tuple[ast.Name, ...] = (),
         size: int = 0,
+        arguments: str = "",
     ) -> ast.TypeRef:
         nullable = self.cursor.accept_punct("?") is not None
         return ast.TypeRef(
@@ -215,11 +249,13 @@ class _Parser:
             span=start.span.to(self.cursor.last_span),
             enum_values=enum_values,
             size=size,
+            arguments=arguments,
         )
 
     def _list_element(self) -> ast.Name:
         token = self.cursor.here
-        if token.is_punct("[") or token.is_word("enum") or token.is_word("Vector"):
+        shaped = token.text.lower() in TYPE_SHAPES and self.cursor.peek().is_punct("(")
+        if token.is_punct("[") or token.is_word("enum") or token.is_word("Vector") or shaped:
             self.cursor.fail("a scalar type", code=Code.LIST_ELEMENT)
         if token.kind is not TokenKind.WORD:
             self.cursor.fail("a scalar type")
@@ -253,8 +289,12 @@ class _Parser:
     def _annotation(self) -> ast.AnnotationDecl:
         start = self.cursor.take()
         if self.cursor.at_word("card"):
-            hint = "write it directly behind the endpoints: `edge E: A -> B @card(0..1)`"
-            self.cursor.fail("another annotation", code=Code.CARD_MISPLACED, hint=hint)
+            raise ParseFailure(
+                "`@card` stands right behind the endpoints of an edge",
+                start.span.to(self.cursor.here.span),
+                code=Code.CARD_MISPLACED,
+                hint="for example `edge E: A -> B @card(0..1)`",
+            )
         if not self.cursor.here.is_identifier:
             self.cursor.fail("the name of an annotation in lower case")
         name = self._name(self.cursor.take())
@@ -302,6 +342,7 @@ class _Parser:
                 self.cursor.fail("`src` or `dst`")
             name = self._name(self.cursor.take())
             return ast.EndpointRef(name=name, span=start.span.to(name.span))
+        self._refuse_exponent()
         numbers = (TokenKind.INT, TokenKind.FLOAT)
         ranged = start.kind in numbers and self.cursor.peek().is_punct("..")
         if ranged or start.is_punct("-") or start.is_punct(".."):
@@ -317,11 +358,26 @@ class _Parser:
 
     def _signed_number(self) -> Fraction:
         sign = -1 if self.cursor.accept_punct("-") else 1
+        self._refuse_exponent()
         if self.cursor.here.kind not in (TokenKind.INT, TokenKind.FLOAT):
             self.cursor.fail("a number")
         return sign * Fraction(self.cursor.take().text)
 
+    def _refuse_exponent(self) -> None:
+        """`1e3` is a word to the lexer, and `1.5e3` three tokens; say what is meant instead."""
+        if self.cursor.here.kind not in (TokenKind.INT, TokenKind.FLOAT, TokenKind.DIGIT_WORD):
+            return
+        found = _EXPONENT.match(self.findings.source.text, self.cursor.here.span.start)
+        if found is None:
+            return
+        digits = found.group(1).lstrip("0") or "0"
+        short = len(digits) < 3 and int(digits) <= _WRITTEN_OUT_MAX
+        plain = f": write {Decimal(found.group()):f}" if short else ""
+        span = Span(start=found.start(), end=found.end())
+        raise ParseFailure(f"numbers have no exponent here{plain}", span)
+
     def _value(self, *, bare_word: bool = True) -> ast.Value:
+        self._refuse_exponent()
         token = self.cursor.here
         if token.kind is TokenKind.STRING:
             kind = "string"
@@ -379,7 +435,7 @@ class _Parser:
         at, word = self.cursor.here, self.cursor.peek()
         if word.kind is not TokenKind.WORD or word.text in ANNOTATIONS:
             return False
-        meant = closest(word.text, ANNOTATIONS, cutoff=VERY_CLOSE)
+        meant = misspelling_of(word.text, ANNOTATIONS)
         if meant is None:
             return False
         self.findings.add(
@@ -398,6 +454,8 @@ class _Parser:
     def _report(self, failure: ParseFailure) -> None:
         if self.cut_off and self.cursor.at_end:
             return  # The rest of the text is inside the string or comment already reported.
+        if failure.span.start in self.holes and failure.code != Code.BODY_NOT_CLOSED:
+            return  # What is missing here is the illegal character already reported.
         self.findings.add(
             Code(failure.code) if failure.code else Code.UNEXPECTED_TOKEN,
             failure.span,

@@ -159,7 +159,7 @@ def expand(node: ast.NodeDecl, interfaces: Mapping[str, ast.InterfaceDecl]) -> E
     )
 
 
-_INTEGER_LIMITS = {
+INTEGER_LIMITS = {
     Scalar.I32: (-(2**31), 2**31 - 1),
     Scalar.I64: (-(2**63), 2**63 - 1),
     Scalar.U32: (0, 2**32 - 1),
@@ -170,18 +170,16 @@ _INTEGER_LIMITS = {
 def bound_value(bound: Fraction, scalar: Scalar) -> int | float | None:
     """A range bound as a value of the property's type, or None if it is none.
 
-    Whole numbers must be exact. A decimal fraction on a float property means the nearest float of
-    that width, which is also what the same digits in data become.
+    On an integer property it must be exact. On a float property it means the nearest float of that
+    width, which is also what the same digits in data become; only an infinite one is none.
     """
-    if scalar in _INTEGER_LIMITS:
-        low, high = _INTEGER_LIMITS[scalar]
+    if scalar in INTEGER_LIMITS:
+        low, high = INTEGER_LIMITS[scalar]
         return int(bound) if bound.denominator == 1 and low <= bound <= high else None
     try:
         value = float(bound)
         if scalar is Scalar.F32:
             (value,) = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:
-        return None
-    if bound.denominator == 1 and Fraction(value) != bound:
         return None
     return value + 0.0  # No negative zero: a bound has one spelling.

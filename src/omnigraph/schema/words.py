@@ -16,6 +16,27 @@ ANNOTATIONS = (*CONSTRAINTS, "card", "embed", "description", "instruction", "ren
 ENDPOINTS = ("src", "dst")
 BASE_TYPES = tuple(str(s) for s in Scalar if s is not Scalar.VECTOR)
 TYPE_WORDS = (*BASE_TYPES, "Vector", "enum")
+TYPE_SHAPES = {"vector": ("Vector", "(8)"), "enum": ("enum", "(a, b)")}
+"""Types with arguments by their word in lower case: the right spelling, and arguments to show."""
+TYPE_ALIASES = {
+    **dict.fromkeys(("int", "integer"), "`I32` or `I64`"),
+    **dict.fromkeys(("int8", "int16", "int32", "short", "smallint"), "`I32`"),
+    **dict.fromkeys(("int64", "long", "bigint"), "`I64`"),
+    **dict.fromkeys(("uint8", "uint16", "uint32"), "`U32`"),
+    **dict.fromkeys(("uint", "unsigned"), "`U32` or `U64`"),
+    "uint64": "`U64`",
+    **dict.fromkeys(("float", "real"), "`F32` or `F64`"),
+    "float32": "`F32`",
+    **dict.fromkeys(("float64", "double"), "`F64`"),
+    "number": "`I64` or `F64`",
+    **dict.fromkeys(("decimal", "numeric"), "`F64`, or `String` to keep every digit"),
+    **dict.fromkeys(("text", "str", "char", "varchar", "uuid", "json"), "`String`"),
+    "boolean": "`Bool`",
+    **dict.fromkeys(("timestamp", "instant"), "`DateTime`"),
+    **dict.fromkeys(("bytes", "binary"), "`Blob`"),
+    **dict.fromkeys(("list", "array"), "`[String]` or another type in brackets"),
+}
+"""What other languages call our types, in lower case."""
 
 RESERVED_NAMES = frozenset(
     {

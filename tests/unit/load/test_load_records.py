@@ -109,10 +109,22 @@ class _Mute:
         ("f", Decimal("1e39"), "All.f: 1E+39 is out of range for F32"),
         ("on", Decimal(1), "All.on: expected Date"),
         ("s", Decimal(1), "All.s: expected String, got 1"),
-        ("i", 10**5000, "All.i: an integer of about 5000 digits is out of range for I32"),
-        ("f", 10**5000, "All.f: an integer of about 5000 digits is out of range for F32"),
-        ("s", 10**5000, "All.s: expected String, got an integer of about 5000 digits"),
-        ("on", 10**5000, "outside of the years"),
+        pytest.param(
+            "i",
+            10**5000,
+            "All.i: an integer of about 5000 digits is out of range for I32",
+            id="huge",
+        ),
+        pytest.param(
+            "f",
+            10**5000,
+            "All.f: an integer of about 5000 digits is out of range for F32",
+            id="huge",
+        ),
+        pytest.param(
+            "s", 10**5000, "All.s: expected String, got an integer of about 5000 digits", id="huge"
+        ),
+        pytest.param("on", 10**5000, "outside of the years", id="huge"),
         ("s", _Mute(), "All.s: expected String, got a value of type _Mute"),
     ],
 )

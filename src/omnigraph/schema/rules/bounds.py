@@ -12,7 +12,7 @@ from omnigraph.schema import ast
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.codes import Code
 from omnigraph.schema.findings import Findings
-from omnigraph.schema.resolve import as_name, bound_value
+from omnigraph.schema.resolve import INTEGER_LIMITS, as_name, bound_value
 from omnigraph.schema.rules.groups import Types, report_unknown
 from omnigraph.schema.words import CARD_MAX
 
@@ -69,12 +69,19 @@ def _check_range(
         None if b is None else bound_value(b, found.scalar) for b in (bounds.low, bounds.high)
     )
     if (low is None) != (bounds.low is None) or (high is None) != (bounds.high is None):
-        message = f"`{name}` is `{found.scalar}`, and a bound is not exactly such a value"
-        hint = "bounds of integers are whole numbers within the range of the type"
-        findings.add(Code.RANGE_BOUND, bounds.span, message, hint=hint)
+        message = f"`{name}` is `{found.scalar}`, and a bound is no such value"
+        findings.add(Code.RANGE_BOUND, bounds.span, message, hint=_bound_hint(found.scalar))
     elif low is not None and high is not None and low > high:
         message = f"no value is between {low} and {high}"
         findings.add(Code.RANGE_EMPTY, bounds.span, message, hint="the lower bound comes first")
+
+
+def _bound_hint(scalar: Scalar) -> str:
+    if scalar in INTEGER_LIMITS:
+        low, high = INTEGER_LIMITS[scalar]
+        return f"bounds of `{scalar}` are whole numbers from {low} to {high}"
+    largest = "3.4e+38" if scalar is Scalar.F32 else "1.8e+308"
+    return f"the largest `{scalar}` is about {largest}; leave a bound out to have none"
 
 
 def _check_check(name: ast.Name, found: PropertyType | None, findings: Findings) -> None:

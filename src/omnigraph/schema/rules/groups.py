@@ -9,7 +9,7 @@ from omnigraph.schema import ast
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.codes import Code
 from omnigraph.schema.findings import Findings
-from omnigraph.schema.resolve import ExpandedNode, Group, as_name, node_groups
+from omnigraph.schema.resolve import ExpandedNode, Group, as_name, member_names, node_groups
 from omnigraph.schema.words import ENDPOINTS, GROUPS
 
 Types = Mapping[str, PropertyType | None]
@@ -41,12 +41,17 @@ def _check_edge_key(
 ) -> Sequence[ast.ConstraintArgument]:
     opening = [a.name.text if isinstance(a, ast.EndpointRef) else "" for a in key.arguments[:2]]
     if opening == list(ENDPOINTS):
+        for name in member_names(key):
+            if name.text in ENDPOINTS:
+                message = f"`{name}` is a member of this `@key` twice"
+                findings.add(Code.REPEATED_MEMBER, name.span, message)
         return key.arguments[2:]
+    further = [n.text for n in member_names(key) if n.text not in ENDPOINTS]
     findings.add(
         Code.EDGE_KEY_ENDPOINTS,
         key.span,
         "the key of an edge does not start with its endpoints",
-        hint="write `@key(@src, @dst)` or `@key(@src, @dst, property)`",
+        hint=f"write `@key({', '.join(['@src', '@dst', *dict.fromkeys(further)])})`",
     )
     return [a for a in key.arguments if not isinstance(a, ast.EndpointRef)]
 
@@ -56,7 +61,8 @@ def check_members(
 ) -> None:
     """Members exist, stand once, and are of a kind that the constraint can be kept on."""
     for group in groups:
-        endpoints = ENDPOINTS if on_edge and group.word != "key" else ()
+        # Where endpoints stand in a key is the business of `check_group_arguments`.
+        endpoints = ENDPOINTS if on_edge else ()
         seen: set[str] = set()
         for member in group.members:
             if member.text in seen:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema import ast
 from omnigraph.schema.codes import Code
 from omnigraph.schema.findings import Findings
 from omnigraph.schema.resolve import ExpandedNode, annotation, property_type
 from omnigraph.schema.words import RESERVED_EDGE_NAMES, RESERVED_NAMES
+
+
+def check_declares_something(schema: ast.SchemaDecl, findings: Findings) -> None:
+    """A graph without types could never hold anything: the wrong file, most likely."""
+    if not (schema.interfaces or schema.nodes or schema.edges):
+        end = len(findings.source.text)
+        findings.add(
+            Code.EMPTY_SCHEMA,
+            Span(start=end, end=end),
+            "a schema needs at least one type",
+            hint="declare one, for example `node Person { name: String @key }`",
+        )
 
 
 def check_declared_once(schema: ast.SchemaDecl, findings: Findings) -> None:

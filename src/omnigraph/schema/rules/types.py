@@ -9,7 +9,13 @@ from omnigraph.schema import ast
 from omnigraph.schema.codes import Code
 from omnigraph.schema.findings import Findings
 from omnigraph.schema.resolve import embed_of, property_type
-from omnigraph.schema.words import BASE_TYPES, TYPE_WORDS, VECTOR_SIZE_MAX
+from omnigraph.schema.words import (
+    BASE_TYPES,
+    TYPE_ALIASES,
+    TYPE_SHAPES,
+    TYPE_WORDS,
+    VECTOR_SIZE_MAX,
+)
 
 
 def check_type(ref: ast.TypeRef, findings: Findings) -> None:
@@ -27,13 +33,23 @@ def check_type(ref: ast.TypeRef, findings: Findings) -> None:
             expected = f"a size from 1 to {VECTOR_SIZE_MAX}"
             findings.add(Code.VECTOR_SIZE, ref.span, message, expected=expected)
     elif ref.base.text not in BASE_TYPES:
-        is_enum = ref.base.text == "enum"
-        hint = "write `enum(a, b)`" if is_enum else did_you_mean(ref.base.text, TYPE_WORDS)
         message = f"unknown type `{ref.base}`"
-        findings.add(Code.UNKNOWN_TYPE, ref.base.span, message, hint=hint)
+        findings.add(Code.UNKNOWN_TYPE, ref.base.span, message, hint=_unknown_type_hint(ref))
     elif ref.form == "list" and ref.base.text == "Blob":
         message = "a list cannot hold blobs"
         findings.add(Code.LIST_ELEMENT, ref.span, message, expected="a scalar type")
+
+
+def _unknown_type_hint(ref: ast.TypeRef) -> str:
+    word = ref.base.text.lower()
+    if word in TYPE_SHAPES:
+        spelling, example = TYPE_SHAPES[word]
+        return f"did you mean `{spelling}{ref.arguments or example}`?"
+    if word in TYPE_ALIASES:
+        return f"use {TYPE_ALIASES[word]}"
+    shapes = [spelling + example for spelling, example in TYPE_SHAPES.values()]
+    listed = ", ".join(f"`{t}`" for t in (*BASE_TYPES, *shapes))
+    return did_you_mean(ref.base.text, TYPE_WORDS) or f"the types are {listed}, and lists `[I32]`"
 
 
 def check_interface_types(
