@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import InputError, UsageError
 from omnigraph.load import exact
 from omnigraph.load.fast import HEADER_BYTES_MAX, Header, Indices, header_of, odd_start, parse_group
 from omnigraph.load.problems import Problem
@@ -77,7 +78,7 @@ def cut_blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[byt
     pending_bytes = 0
     at_start = True
     while True:
-        chunk = stream.read(block_bytes)
+        chunk = _read(stream, block_bytes)
         pending.append(chunk)
         pending_bytes += len(chunk)
         if chunk and pending_bytes < block_bytes:
@@ -98,6 +99,20 @@ def cut_blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[byt
             return
         pending = [text[cut:]]
         pending_bytes = len(pending[0])
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    """The next bytes of a stream that anybody may have written."""
+    try:
+        chunk: Any = stream.read(size)
+    except (TypeError, ValueError) as error:  # closed, or not made to be read in pieces
+        raise InputError(f"the stream cannot be read: {error}") from error
+    if not isinstance(chunk, (bytes, bytearray, memoryview)):
+        raise UsageError(
+            f"the stream does not give bytes but {type(chunk).__name__}",
+            hint='open the file in mode "rb"',
+        )
+    return bytes(chunk)
 
 
 def read_block(text: bytes, catalog: Catalog, shape: RecordShape) -> BlockResult:

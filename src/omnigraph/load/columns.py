@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +47,7 @@ class ColumnRefused(Exception):
 def to_column(array: pa.Array, property_type: PropertyType) -> pa.Array:
     """The array in ``arrow_type(property_type)``. Raises ColumnRefused or an Arrow error."""
     target = arrow_type(property_type)
-    array = _plain(array)
+    array = _plain(array, property_type)
     if pt.is_null(array.type):
         return pa.nulls(len(array), target)
     scalar = property_type.scalar
@@ -57,17 +58,43 @@ def to_column(array: pa.Array, property_type: PropertyType) -> pa.Array:
     return _convert(array, _Target(scalar=scalar, arrow=target))
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    """The array without its clothes: extension and dictionary types."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if isinstance(array, pa.DictionaryArray):
-        array = array.dictionary_decode()
-    return array
+def _plain(array: pa.Array, wanted: PropertyType) -> pa.Array:
+    """The array without its clothes: dictionary types, and extension types that say no more."""
+    while True:
+        if isinstance(array, pa.DictionaryArray):
+            array = array.dictionary_decode()
+        elif isinstance(array, pa.ExtensionArray):
+            if not _means_its_storage(array.type, wanted):
+                name = array.type.extension_name
+                raise ColumnRefused(
+                    f"values of the extension type {name} cannot be read as {type_label(wanted)};"
+                    " convert the column to a plain type",
+                    whole=True,
+                )
+            array = array.storage
+        else:
+            return array
+
+
+def _means_its_storage(kind: Any, wanted: PropertyType) -> bool:
+    """Whether the storage of an extension type is the value itself.
+
+    Elsewhere it is a code for the value: a month that is stored as a number would be read as a day.
+    """
+    if wanted.vector_size is not None:
+        return kind.extension_name == "arrow.fixed_shape_tensor" and len(kind.shape) == 1
+    return not wanted.is_list and _MEANING.get(kind.extension_name) is wanted.scalar
+
+
+def type_label(wanted: PropertyType) -> str:
+    """A property's type in a message."""
+    if wanted.vector_size is not None:
+        return f"Vector({wanted.vector_size})"
+    return f"[{wanted.scalar}]" if wanted.is_list else str(wanted.scalar)
 
 
 def _convert(array: pa.Array, target: _Target) -> pa.Array:
-    array = _plain(array)
+    array = _plain(array, PropertyType(scalar=target.scalar))
     if pt.is_null(array.type):
         return pa.nulls(len(array), target.arrow)
     return _SCALARS[target.scalar](array, target)
@@ -83,12 +110,35 @@ def _no_way(array: pa.Array, target: _Target) -> ColumnRefused:
     )
 
 
+def _checked(text: pa.Array) -> pa.Array:
+    """The text, after a look at every byte: Arrow trusts who made it, and a store does not."""
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise ColumnRefused(f"the Arrow array is damaged: {error}", whole=True) from None
+        raise ColumnRefused("the text is not valid UTF-8") from None
+    return text
+
+
 def _string(array: pa.Array, target: _Target) -> pa.Array:
-    if pt.is_string(array.type):
-        return array
     if not _is_text(array.type):
         raise _no_way(array, target)
-    return array.cast(target.arrow)
+    text = _checked(array)
+    return _without_hidden(text if pt.is_string(text.type) else text.cast(target.arrow))
+
+
+def _without_hidden(text: pa.Array) -> pa.Array:
+    """The same strings without bytes below nulls that are no text: a store looks at these too."""
+    if not text.null_count:
+        return text
+    buffers = [None, *text.buffers()[1:]]
+    try:
+        unmasked = pa.Array.from_buffers(text.type, len(text), buffers, offset=text.offset)
+        unmasked.validate(full=True)
+    except pa.ArrowInvalid:
+        return text.take(pa.array(np.arange(len(text))))
+    return text
 
 
 def _blob(array: pa.Array, target: _Target) -> pa.Array:
@@ -100,7 +150,7 @@ def _blob(array: pa.Array, target: _Target) -> pa.Array:
     if not _is_text(kind):
         raise _no_way(array, target)
     try:
-        cells = [None if v is None else decode_blob(v) for v in array.to_pylist()]
+        cells = [None if v is None else decode_blob(v) for v in _checked(array).to_pylist()]
     except ValueRefused as error:
         raise ColumnRefused(str(error)) from None
     return pa.array(cells, target.arrow)
@@ -137,7 +187,9 @@ def _date(array: pa.Array, target: _Target) -> pa.Array:
         day = array.cast(target.arrow, safe=False) if kind.tz is None else None
         if day is None or not pc.all(pc.equal(day.cast(kind), array), min_count=0).as_py():
             raise ColumnRefused("a timestamp is not a Date")
-    elif pt.is_date(kind) or _is_text(kind):
+    elif _is_text(kind):
+        day = _checked(array).cast(target.arrow)
+    elif pt.is_date(kind):
         day = array.cast(target.arrow)
     elif pt.is_integer(kind):
         day = array.cast(pa.int32(), safe=True).cast(target.arrow)
@@ -149,7 +201,7 @@ def _date(array: pa.Array, target: _Target) -> pa.Array:
 def _datetime(array: pa.Array, target: _Target) -> pa.Array:
     kind = array.type
     if _is_text(kind):
-        instant = _parse_instants(array).cast(target.arrow, safe=True)
+        instant = _parse_instants(_checked(array)).cast(target.arrow, safe=True)
     elif pt.is_timestamp(kind) or pt.is_date(kind):
         instant = array if kind == target.arrow else array.cast(target.arrow, safe=True)
     elif pt.is_integer(kind):
@@ -229,6 +281,9 @@ def _vector(array: pa.Array, target: pa.DataType, size: int) -> pa.Array:
         pa.array(full.ravel()), type=target, mask=array.is_null()
     )
 
+
+_MEANING = {"arrow.json": Scalar.STRING, "arrow.uuid": Scalar.BLOB}
+"""Extension types whose storage is the value, and what it is a value of."""
 
 _SCALARS: dict[Scalar, Callable[[pa.Array, _Target], pa.Array]] = {
     Scalar.STRING: _string,

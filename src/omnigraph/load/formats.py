@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.errors import InputError
+from omnigraph.load.problems import one_line
 
 _STARTS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "gzip-compressed", "unpack it first: gunzip -c FILE | omnigraph load --data -"),
@@ -31,7 +32,7 @@ def refuse_foreign_format(name: str, start: bytes) -> None:
 
 
 def _refusal(name: str, what: str, hint: str) -> InputError:
-    message = f"{name}:1: this is {what}, not JSONL (one JSON object per line)"
+    message = f"{one_line(name)}:1: this is {what}, not JSONL (one JSON object per line)"
     problem = {"source": name, "line": 1, "message": f"this is {what}, not JSONL"}
     return InputError(
         message,

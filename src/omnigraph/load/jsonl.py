@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.errors import ErrorKind, InputError, NotFoundError, OmnigraphError
+from omnigraph.errors import ErrorKind, InputError, NotFoundError, OmnigraphError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.load.blocks import BlockResult, cut_blocks, read_block
 from omnigraph.load.formats import refuse_foreign_format
-from omnigraph.load.problems import PROBLEMS_MAX, Problem, input_error
+from omnigraph.load.problems import PROBLEMS_MAX, Problem, input_error, one_line
 from omnigraph.load.rows import LoadedRows, Part, finish
 from omnigraph.load.shape import RecordShape
 from omnigraph.schema.catalog import Catalog
@@ -39,17 +40,21 @@ class JsonlSource:
     name: str
     """As shown in messages."""
     open: Callable[[], BinaryIO]
-    """Called once; the stream is closed after reading."""
+    """Called once."""
+    owned: bool = True
+    """Whether the stream is closed after reading; one that the caller opened stays open."""
     size_bytes: int | None = None
     """For showing progress, when known."""
 
 
 def file_source(path: str | Path) -> JsonlSource:
     """A file of the local file system. Errors come when it is read, not here."""
+    if not str(path):
+        raise UsageError("the file name is empty", hint="give the path of a JSONL file")
     file = Path(path)
     try:
         size = file.stat().st_size
-    except OSError:
+    except (OSError, ValueError):
         size = None
     return JsonlSource(name=str(path), open=lambda: file.open("rb"), size_bytes=size)
 
@@ -110,7 +115,7 @@ def _results(
 def _texts(sources: Sequence[JsonlSource]) -> Iterator[tuple[int, bytes]]:
     for number, source in enumerate(sources):
         try:
-            with source.open() as stream:
+            with _opened(source) as stream:
                 for place, text in enumerate(cut_blocks(stream)):
                     if place == 0:
                         refuse_foreign_format(source.name, text)
@@ -119,7 +124,16 @@ def _texts(sources: Sequence[JsonlSource]) -> Iterator[tuple[int, bytes]]:
             raise _unreadable(source.name, error) from error
 
 
+def _opened(source: JsonlSource) -> AbstractContextManager[BinaryIO]:
+    try:
+        stream = source.open()
+    except ValueError as error:  # the name holds a character that no file name can
+        raise InputError(f"{one_line(source.name)}: cannot be read: {error}") from error
+    return closing(stream) if source.owned else nullcontext(stream)
+
+
 def _unreadable(name: str, error: OSError) -> OmnigraphError:
+    name = one_line(name)
     if isinstance(error, FileNotFoundError):
         return NotFoundError(f"{name}: no such file", kind=ErrorKind.FILE_NOT_FOUND)
     if isinstance(error, IsADirectoryError):

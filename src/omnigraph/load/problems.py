@@ -18,6 +18,19 @@ from omnigraph.errors import InputError
 
 PROBLEMS_MAX = 20
 """Reading stops after this many."""
+_NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def one_line(text: str) -> str:
+    """The text with everything escaped that would break its line or not be seen."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _NAMED_ESCAPES.get(c) or _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +46,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = [self.source, *(str(n) for n in (self.line, self.column) if n is not None)]
-        return f"{':'.join(place)}: {self.message}"
+        return one_line(f"{':'.join(place)}: {self.message}")
 
     def at(self, source: str, lines_before: int) -> Problem:
         """The same problem, placed in its source instead of in a block of it."""
@@ -43,7 +56,8 @@ class Problem:
     def to_dict(self) -> dict[str, Any]:
         """The problem as plain JSON data, without absent fields."""
         names = ("source", "line", "column", "message")
-        return {n: v for n in names if (v := getattr(self, n)) is not None}
+        fields = {n: v for n in names if (v := getattr(self, n)) is not None}
+        return fields | {"message": one_line(self.message)}
 
 
 def input_error(problems: Sequence[Problem], *, stopped: bool = False) -> InputError:

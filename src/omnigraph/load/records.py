@@ -2,7 +2,8 @@
 
     dicts -> shape and values (the exact path's) -> [records] -> LoadedRows per type
 
-Beside what JSON can carry, values may be `date`, `datetime`, `bytes`, and numpy scalars or arrays.
+Beside what JSON can carry, values may be `date`, `datetime`, `Decimal`, `bytes`, and numpy scalars
+or arrays; `pandas.NA` and `NaT` are null.
 """
 
 from __future__ import annotations

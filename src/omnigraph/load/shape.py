@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from omnigraph.load.problems import did_you_mean
-from omnigraph.load.values import Converter, ValueRefused, converter, shown, text
+from omnigraph.load.values import Converter, ValueRefused, converter, is_missing, shown, text
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType
 
 _NODE_MEMBERS = ("type", "data")
@@ -101,7 +101,9 @@ class RecordShape:
                 try:
                     values[name] = convert(value)
                 except ValueRefused as error:
-                    problems.append(f"{graph_type.name}.{name}: {error}")
+                    # Asked late: nearly all values convert, and no converter takes a null.
+                    if not is_missing(value):
+                        problems.append(f"{graph_type.name}.{name}: {error}")
 
     def _converters_of(self, graph_type: GraphType) -> dict[str, Converter]:
         known = self._converters.get(graph_type.table_key)
@@ -136,6 +138,7 @@ def _endpoint(members: Mapping[Any, Any], name: str, problems: list[str]) -> str
     try:
         return text(value)
     except ValueRefused as error:
-        hint = f' (write "{value}")' if isinstance(value, int) else ""
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        hint = f' (write "{value}")' if is_number and value.bit_length() <= 64 else ""
         problems.append(f'"{name}" is the id of a node: {error}{hint}')
         return None

@@ -13,18 +13,18 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import InputError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.load.jsonl import JsonlSource, Progress, file_source, read_jsonl
 from omnigraph.load.records import rows_from_records
 from omnigraph.load.rows import LoadedRows
-from omnigraph.load.tables import rows_from_table
+from omnigraph.load.tables import is_frame, is_series, rows_from_table
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.schema.lookup import type_named
 
 _KINDS = (
     "a path or list of paths of JSONL files, a binary stream, dict records, "
-    "an Arrow table or DataFrame with type=…, or a mapping of type names to tables"
+    "an Arrow table, DataFrame or dict rows with type=…, or a mapping of type names to these"
 )
 
 
@@ -41,6 +41,8 @@ def plan_input(
     source: Any, *, type_name: str | None, ids: IdSource, progress: Progress | None
 ) -> PlannedInput:
     """Decide how to read ``source``; nothing is read yet."""
+    if is_series(source):
+        raise _no_table(source)
     if type_name is not None:
         return _of_one_type(source, type_name, ids)
     if isinstance(source, (str, os.PathLike)):
@@ -69,7 +71,7 @@ def plan_input(
 
 
 def _path(path: str | os.PathLike[str]) -> str:
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     if text.lstrip().startswith("{"):
         raise UsageError(
             "a string names a file; this one looks like JSON",
@@ -82,12 +84,16 @@ def _stream(source: Any) -> JsonlSource:
     if isinstance(source, io.TextIOBase):
         raise UsageError("a text stream is not bytes", hint='open the file in mode "rb"')
     stream = cast(BinaryIO, source)
-    return JsonlSource(name=str(getattr(source, "name", "<stream>")), open=lambda: stream)
+    name = str(getattr(source, "name", "<stream>"))
+    return JsonlSource(name=name, open=lambda: stream, owned=False)
 
 
 def _mapping(source: Mapping[Any, Any], ids: IdSource) -> PlannedInput:
-    if source and all(isinstance(k, str) and _is_table(v) for k, v in source.items()):
-        return _tables(source, ids)
+    for value in source.values():
+        if is_series(value):
+            raise _no_table(value)
+    if source and all(isinstance(k, str) and _is_of_one_type(v) for k, v in source.items()):
+        return _by_type(source, ids)
     hint = f"load takes {_KINDS}"
     if "type" in source or "edge" in source:
         hint = "one record goes into a list: load([record])"
@@ -96,15 +102,8 @@ def _mapping(source: Mapping[Any, Any], ids: IdSource) -> PlannedInput:
 
 def _of_one_type(source: Any, type_name: str, ids: IdSource) -> PlannedInput:
     """A table, or plain dict rows, of one named type."""
-    if _is_table(source) or hasattr(source, "__arrow_c_stream__"):
-        return _tables({type_name: source}, ids)
-    if isinstance(source, Iterable) and not isinstance(source, (str, bytes, Mapping)):
-        return PlannedInput(
-            read=lambda catalog: rows_from_records(
-                _records(source, type_named(catalog, type_name)), catalog, ids
-            ),
-            repeatable=isinstance(source, Sequence),
-        )
+    if _is_of_one_type(source):
+        return _by_type({type_name: source}, ids, rows_name="rows")
     raise UsageError(
         f"type= does not go with {type(source).__name__}",
         hint="with a type, load takes a table, a DataFrame or dict rows",
@@ -142,20 +141,76 @@ def _jsonl(
     )
 
 
-def _tables(tables: Mapping[str, Any], ids: IdSource) -> PlannedInput:
+def _by_type(
+    sources: Mapping[str, Any], ids: IdSource, *, rows_name: str | None = None
+) -> PlannedInput:
+    """Tables or dict rows by the name of their type; ``rows_name``: how messages call dict rows."""
+
     def read(catalog: Catalog) -> dict[str, LoadedRows]:
+        types = _types_of(sources, catalog)
         loaded: dict[str, LoadedRows] = {}
-        for name, table in tables.items():
-            graph_type = type_named(catalog, name)
-            loaded[graph_type.table_key] = rows_from_table(graph_type, table, ids, source_name=name)
+        for name, source in sources.items():
+            graph_type = types[name]
+            table = _as_table(source, name)
+            if table is None:
+                records = _records(source, graph_type)
+                loaded |= rows_from_records(records, catalog, ids, source_name=rows_name or name)
+            else:
+                rows = rows_from_table(graph_type, table, ids, source_name=name)
+                loaded[graph_type.table_key] = rows
         return loaded
 
-    repeatable = not any(isinstance(t, pa.RecordBatchReader) for t in tables.values())
+    repeatable = all(
+        isinstance(s, Sequence) or (_is_table(s) and not isinstance(s, pa.RecordBatchReader))
+        for s in sources.values()
+    )
     return PlannedInput(read=read, repeatable=repeatable)
 
 
-def _is_table(value: Any) -> bool:
-    if isinstance(value, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+def _types_of(names: Iterable[str], catalog: Catalog) -> dict[str, GraphType]:
+    """The type that every name means. Two spellings of one would silently replace each other."""
+    types: dict[str, GraphType] = {}
+    first: dict[str, str] = {}
+    for name in names:
+        graph_type = types[name] = type_named(catalog, name)
+        other = first.setdefault(graph_type.table_key, name)
+        if other != name:
+            raise UsageError(
+                f"'{other}' and '{name}' both name the {graph_type.kind} type {graph_type.name}",
+                hint="put all of its rows under one name",
+            )
+    return types
+
+
+def _is_of_one_type(value: Any) -> bool:
+    """Whether a value can be the rows of one type."""
+    if _is_table(value):
         return True
-    # pandas is optional: a DataFrame is recognised without importing it.
-    return type(value).__module__.partition(".")[0] == "pandas"
+    if isinstance(value, (str, bytes, bytearray, memoryview, Mapping)):
+        return False
+    return isinstance(value, Iterable)
+
+
+def _as_table(value: Any, name: str) -> Any:
+    """The table or the list of record batches as one table, None for anything else."""
+    if _is_table(value):
+        return value
+    if not isinstance(value, Sequence) or not value:
+        return None
+    if not all(isinstance(v, pa.RecordBatch) for v in value):
+        return None
+    try:
+        return pa.Table.from_batches(value)
+    except pa.ArrowInvalid:
+        raise InputError(f"{name}: the batches do not have the same columns") from None
+
+
+def _no_table(value: Any) -> UsageError:
+    return UsageError(
+        f"a {type(value).__name__} is not a table", hint="make it one: series.to_frame()"
+    )
+
+
+def _is_table(value: Any) -> bool:
+    arrow = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
+    return isinstance(value, arrow) or is_frame(value) or hasattr(value, "__arrow_c_stream__")

@@ -36,13 +36,17 @@ def parse_line(raw: bytes) -> Any:
     try:
         value = _DECODER.decode(line)
     except json.JSONDecodeError as error:
-        raise LineRefused(f"not valid JSON: {error.msg}", error.pos + 1) from None
+        raise LineRefused(f"not valid JSON: {_in_our_words(error.msg)}", error.pos + 1) from None
     except RecursionError:
         raise LineRefused("not readable: nested too deeply") from None
     # Only an escape can bring a lone surrogate in: decoding UTF-8 has refused the others.
     if "\\u" in line and _has_half_pair(value):
         raise LineRefused("not valid JSON: a \\u escape is half of a surrogate pair")
     return value
+
+
+def _in_our_words(message: str) -> str:
+    return next((ours for start, ours in _WORDS if message.startswith(start)), message)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -80,6 +84,20 @@ def _has_half_pair(value: Any) -> bool:
         return any(_has_half_pair(v) for v in cast("list[Any]", value))
     return False
 
+
+_WORDS = (
+    ("Expecting value", "this is not a JSON value"),
+    ("Extra data", "text after the end of the object"),
+    ("Invalid control character", "a control character must be escaped"),
+    ("Unterminated string", "the string has no closing quote"),
+    ("Invalid \\uXXXX escape", "\\u needs four hexadecimal digits"),
+    ("Invalid \\escape", "JSON has no such escape"),
+    ("Expecting property name", "expected the name of a member in double quotes"),
+    ("Expecting ':' delimiter", "expected ':' after the name of a member"),
+    ("Expecting ',' delimiter", "expected ',' or the end of the object or array"),
+    ("Illegal trailing comma", "a comma before the end"),
+)
+"""How messages of Python's decoder begin, and what we say instead."""
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_pairs,

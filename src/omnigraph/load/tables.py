@@ -10,18 +10,19 @@ are respected: an integer column is not text, however easily it could be printed
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import InputError, UsageError
 from omnigraph.ids import IdSource
-from omnigraph.load.columns import ColumnRefused, to_column
+from omnigraph.load.columns import ColumnRefused, to_column, type_label
 from omnigraph.load.problems import PROBLEMS_MAX, Problem, did_you_mean, input_error
 from omnigraph.load.rows import LoadedRows, Part, finish, settle_ids
-from omnigraph.load.values import ValueRefused, converter, shown
+from omnigraph.load.values import ValueRefused, converter, is_missing, shown
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
 
@@ -39,18 +40,17 @@ def rows_from_table(
     ``table`` is an Arrow table, record batch or batch reader, a pandas DataFrame, or anything that
     offers the Arrow stream interface. Raises InputError naming columns and first bad rows.
     """
-    given, problems = _columns_of(table, source_name)
-    problems += _name_problems(graph_type, given, source_name)
+    opened = _opened(table)
+    given, problems = _columns_of(graph_type, opened, source_name)
     if problems:
         raise input_error(problems)
     arrays: list[pa.ChunkedArray] = []
     schema = table_schema(graph_type)
     source_of = _column_sources(graph_type, given)
-    row_count = len(next(iter(given.values()))) if given else 0
     for field in schema:
         column = source_of.get(field.name)
         if column is None:
-            arrays.append(pa.chunked_array([pa.nulls(row_count, field.type)]))
+            arrays.append(pa.chunked_array([pa.nulls(opened.row_count, field.type)]))
             continue
         prop = graph_type.by_name.get(field.name)
         converted = _convert(given[column], prop.type if prop else _TEXT)
@@ -78,45 +78,120 @@ def _finish(graph_type: GraphType, given: pa.Table, ids: IdSource, source: str) 
     return finish([part], [source], ids)[graph_type.table_key]
 
 
-def _columns_of(table: Any, source: str) -> tuple[dict[str, pa.ChunkedArray], list[Problem]]:
-    """Columns by name, whatever the table is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """A table of any kind as named columns."""
+
+    columns: Iterable[tuple[Any, Any]]
+    """Names, which should be strings, with Arrow columns or pandas Series."""
+    row_count: int
+    index_names: Sequence[Any] = ()
+    """How pandas names the levels of the index, which is not data to us."""
+
+
+def _opened(table: Any) -> _Opened:
+    if is_frame(table):
+        # Series by position, because names of a frame need not be unique.
+        return _Opened(
+            columns=((name, table.iloc[:, i]) for i, name in enumerate(table.columns)),
+            row_count=len(table.index),
+            index_names=list(table.index.names),
+        )
+    arrow = _arrow_table(table)
+    try:
+        columns = list(zip(arrow.column_names, arrow.columns, strict=True))
+    except UnicodeDecodeError:
+        raise InputError("the name of a column is not valid UTF-8") from None
+    return _Opened(columns=columns, row_count=arrow.num_rows)
+
+
+def _arrow_table(table: Any) -> pa.Table:
+    if isinstance(table, pa.Table):
+        return table
+    try:
+        if isinstance(table, pa.RecordBatch):
+            return pa.table(table)
+        if isinstance(table, pa.RecordBatchReader):
+            return table.read_all()
+        if hasattr(table, "__arrow_c_stream__"):
+            return pa.table(table)
+    except pa.ArrowException as error:
+        raise UsageError(
+            f"{type(table).__name__} is not a table: {str(error).splitlines()[0]}"
+        ) from None
+    raise UsageError(f"expected an Arrow table or a DataFrame, got {type(table).__name__}")
+
+
+def is_frame(table: Any) -> bool:
+    """Whether this is a pandas DataFrame, or of a subclass."""
+    return _is_of_pandas(table, "DataFrame")
+
+
+def is_series(value: Any) -> bool:
+    """Whether this is one column of pandas, without a table around it."""
+    return _is_of_pandas(value, "Series") or _is_of_pandas(value, "Index")
+
+
+def _is_of_pandas(value: Any, name: str) -> bool:
+    # Asked by name: pandas is optional, and who has a DataFrame has imported it.
+    return any(
+        c.__name__ == name and c.__module__.partition(".")[0] == "pandas"
+        for c in type(value).__mro__
+    )
+
+
+def _columns_of(
+    graph_type: GraphType, opened: _Opened, source: str
+) -> tuple[dict[str, pa.ChunkedArray], list[Problem]]:
+    """Columns by name, as far as they can be read and have a place in the type."""
     problems: list[Problem] = []
-    columns: dict[str, pa.ChunkedArray] = {}
-    for name, values in _named_columns(table):
-        if not isinstance(name, str) or name in columns:
+    given: dict[str, Any] = {}
+    for name, values in opened.columns:
+        if not isinstance(name, str) or name in given:
             reason = "occurs twice" if isinstance(name, str) else "is not named by a string"
             problems.append(Problem(source=source, message=f"column {name!r} {reason}"))
-            continue
-        if not isinstance(values, pa.ChunkedArray):
-            try:
-                array = pa.Array.from_pandas(values)
-            except (pa.ArrowException, TypeError, ValueError) as error:
-                message = f"column '{name}': {str(error).splitlines()[0]}"
-                problems.append(Problem(source=source, message=message))
-                continue
-            values = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-        columns[name] = values
+        else:
+            given[name] = values
+    problems += _name_problems(graph_type, given, opened.index_names, source)
+    known = _known_names(graph_type)
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name in (n for n in given if n in known):
+        prop = graph_type.by_name.get(name)
+        column = _arrow_column(name, given[name], prop.type if prop else _TEXT)
+        if isinstance(column, Problem):
+            problems.append(replace(column, source=source))
+        else:
+            columns[name] = column
     return columns, problems
 
 
-def _named_columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    elif isinstance(table, pa.RecordBatchReader):
-        table = table.read_all()
-    elif _is_pandas(table):
-        # Series by position, because names of a frame need not be unique. The index is not data.
-        return ((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
-    elif not isinstance(table, pa.Table):
-        if not hasattr(table, "__arrow_c_stream__"):
-            raise UsageError(f"expected an Arrow table or a DataFrame, got {type(table).__name__}")
-        table = pa.table(table)
-    return zip(table.column_names, table.columns, strict=True)
+def _arrow_column(name: str, values: Any, property_type: PropertyType) -> pa.ChunkedArray | Problem:
+    """A column of Arrow or of pandas as one of Arrow, of whatever type it has."""
+    if isinstance(values, pa.ChunkedArray):
+        return values
+    try:
+        array = pa.Array.from_pandas(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if values.dtype != object:
+            wanted = f"which cannot be read as {type_label(property_type)}"
+            return Problem(message=f"column '{name}' has the pandas type {values.dtype}, {wanted}")
+        return _first_object(name, values, property_type) or Problem(
+            message=f"column '{name}': {str(error).splitlines()[0]}"
+        )
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
-def _is_pandas(table: Any) -> bool:
-    # Asked by name: pandas is optional, and who has a DataFrame has imported it.
-    return type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "iloc")
+def _first_object(name: str, values: Any, property_type: PropertyType) -> Problem | None:
+    """The first Python object in a column that is not a value of the property."""
+    convert = converter(property_type)
+    for row, value in enumerate(values, start=1):
+        try:
+            convert(value)
+        except ValueRefused as refused:
+            # In a column of objects pandas writes a missing value in one of these ways.
+            if not (is_missing(value) or (isinstance(value, float) and value != value)):
+                return Problem(line=row, message=f"column '{name}': {refused}")
+    return None
 
 
 def _endpoint_names(graph_type: GraphType) -> tuple[tuple[str, str], ...]:
@@ -124,14 +199,25 @@ def _endpoint_names(graph_type: GraphType) -> tuple[tuple[str, str], ...]:
     return tuple(p for p in _ENDPOINTS if not any(n in graph_type.by_name for n in p))
 
 
-def _name_problems(
-    graph_type: GraphType, given: Mapping[str, pa.ChunkedArray], source: str
-) -> list[Problem]:
-    messages: list[str] = []
+def _known_names(graph_type: GraphType) -> set[str]:
+    """What a column may be called."""
     known = {"id", *graph_type.by_name}
     if isinstance(graph_type, EdgeType):
+        known.update(n for pair in _endpoint_names(graph_type) for n in pair)
+    return known
+
+
+def _name_problems(
+    graph_type: GraphType, given: Collection[str], index_names: Iterable[Any], source: str
+) -> list[Problem]:
+    known = _known_names(graph_type)
+    messages = [
+        f"'{name}' is the index of the DataFrame, and the index is not read: call reset_index()"
+        for name in index_names
+        if isinstance(name, str) and name in known and name not in given
+    ]
+    if isinstance(graph_type, EdgeType) and not messages:
         pairs = _endpoint_names(graph_type)
-        known.update(n for pair in pairs for n in pair)
         spelled = " or ".join(f"'{a}' and '{b}'" for a, b in pairs)
         present = [tuple(n for n in pair if n in given) for pair in pairs]
         if sum(len(names) for names in present) != 2 or not any(len(n) == 2 for n in present):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import binascii
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from typing import Any, cast
 import numpy as np
 
 from omnigraph.load import temporal
+from omnigraph.load.problems import one_line
 from omnigraph.schema.catalog import PropertyType, Scalar
 
 Converter = Callable[[Any], Any]
@@ -35,6 +37,12 @@ INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
     Scalar.U64: (0, 2**64 - 1),
 }
 _SHOWN_MAX = 60
+_SHOWN_BITS_MAX = 10_000
+"""Python refuses to print integers beyond some thousand digits."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*")
+_HUGE = 1 << 80
+"""Outside of every integer type."""
+_DECIMAL_EXPONENT_MAX = 30
 _SINGLE, _DOUBLE, _BITS = struct.Struct("<f"), struct.Struct("<d"), struct.Struct("<Q")
 
 
@@ -50,18 +58,38 @@ class NumberText:
 
 
 def shown(value: object) -> str:
-    """A value in a message: JSON where possible, cut when long."""
-    if isinstance(value, NumberText):
-        text = value.text
-    elif isinstance(value, (str, bool, int, float, type(None))):
-        text = json.dumps(value, ensure_ascii=False) if not isinstance(value, float) else str(value)
-    elif isinstance(value, dict):
-        text = "an object"
-    elif isinstance(value, list):
-        text = "an array"
-    else:
-        text = f"{type(value).__name__} {value!r}"
+    """A value in a message: JSON where possible, on one line, cut when long. Never fails."""
+    try:
+        text = one_line(_spelled(value))
+    except Exception:  # how a value prints itself is the business of its class
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, NumberText):
+        return value.text[: _SHOWN_MAX + 1]
+    if isinstance(value, str):
+        return json.dumps(value[: _SHOWN_MAX + 1], ensure_ascii=False)
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS_MAX:
+        return f"an integer of about {int(value.bit_length() * math.log10(2))} digits"
+    if isinstance(value, (bool, int, type(None))):
+        return json.dumps(value)
+    if isinstance(value, (float, Decimal)):
+        return str(value)
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return f"{type(value).__name__} {value!r}"
+
+
+def is_missing(value: object) -> bool:
+    """Whether this is a null: None, or the NA or NaT of pandas, which is known by name only."""
+    kind = type(value)
+    return value is None or (
+        kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas.")
+    )
 
 
 def converter(property_type: PropertyType) -> Converter:
@@ -94,8 +122,28 @@ def decode_blob(value: str) -> bytes:
         )
     try:
         return binascii.a2b_base64(value[len(BLOB_PREFIX) :], strict_mode=True)
-    except ValueError as error:
-        raise ValueRefused(f"not valid base64: {error}") from None
+    except ValueError:
+        raise ValueRefused(_base64_fault(value[len(BLOB_PREFIX) :])) from None
+
+
+def _base64_fault(digits: str) -> str:
+    body = digits.rstrip("=")
+    matched = _BASE64.match(body)
+    place = matched.end() if matched else 0
+    wrong = body[place : place + 1]
+    if wrong.isspace():
+        what = "line break" if wrong in "\r\n" else "blank"
+        fault = f"a {what} at character {place + 1}: blanks and line breaks are not allowed"
+    elif wrong and wrong in "-_":
+        fault = f"character {place + 1} is {shown(wrong)}: write + and / instead of - and _"
+    elif wrong == "=" or len(digits) - len(body) > 2:
+        fault = "'=' stands only at the end, once or twice"
+    elif wrong:
+        fault = f"character {place + 1} is {shown(wrong)}: only A-Z a-z 0-9 + / are allowed"
+    else:
+        end = "" if digits.endswith("=") else " (is the '=' at the end missing?)"
+        fault = f"its length, {len(digits)}, is not a multiple of 4{end}"
+    return f"not valid base64: {fault}"
 
 
 def _blob(value: Any) -> bytes:
@@ -116,7 +164,7 @@ def _integer_converter(scalar: Scalar) -> Converter:
     low, high = INTEGER_RANGES[scalar]
 
     def convert(value: Any) -> int:
-        number = _whole(value)
+        number = _whole_decimal(value) if isinstance(value, Decimal) else _whole(value)
         if number is None:
             raise ValueRefused(f"expected {scalar}, got {shown(value)}")
         if not low <= number <= high:
@@ -133,14 +181,26 @@ def _whole(value: Any) -> int | None:
             return 0
         digits = value.text.removeprefix("-")
         # Too long for int(), but its sign is all that the range check needs.
-        huge = 1 << 80
-        return (-huge if value.text[0] == "-" else huge) if digits.isdigit() else None
+        return (-_HUGE if value.text[0] == "-" else _HUGE) if digits.isdigit() else None
     if isinstance(value, np.integer):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def _whole_decimal(value: Decimal) -> int | None:
+    """The integer that a decimal is exactly; beyond every range, something of its sign."""
+    if not value.is_finite():
+        return None
+    if value.adjusted() > _DECIMAL_EXPONENT_MAX:
+        return -_HUGE if value.is_signed() else _HUGE
+    return int(value) if not value or (value.adjusted() >= 0 and int(value) == value) else None
+
+
 def _f64(value: Any) -> float:
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueRefused(f"expected a finite number, got {value}")
+        value = NumberText(str(value))
     if isinstance(value, NumberText):
         number = float(value.text)
     elif isinstance(value, (float, np.floating)):
@@ -166,8 +226,10 @@ def _f32(value: Any) -> float:
     except ValueRefused as error:
         raise ValueRefused(str(error).replace("F64", "F32")) from None
     digits = value.text if isinstance(value, NumberText) else None
-    if digits is None and isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)):
         digits = str(int(value))
+    elif isinstance(value, Decimal):
+        digits = str(value)
     single = _nearest_single(double, digits)
     if not math.isfinite(single):
         raise ValueRefused(f"{shown(value)} is out of range for F32")
@@ -272,11 +334,11 @@ def _list_converter(property_type: PropertyType, convert: Converter) -> Converte
     def convert_list(value: Any) -> list[Any]:
         converted: list[Any] = []
         for index, element in enumerate(_elements(value, expected)):
-            if element is None:
-                raise ValueRefused(f"element {index} of the list is null")
             try:
                 converted.append(convert(element))
             except ValueRefused as error:
+                if is_missing(element):
+                    raise ValueRefused(f"element {index} of the list is null") from None
                 raise ValueRefused(f"element {index} of the list: {error}") from None
         return converted
 

@@ -127,6 +127,9 @@ class _Operation:
                 wait([self._intent])
                 self._repository.discard([intent_name(self._id), *self._stager.leftovers])
             raise
+        except BaseException:  # An interrupt waits for nothing; the intent stays as its trace.
+            self._stager.forget_handles()
+            raise
 
     def _run(self) -> Receipt:
         newest = self._request.on_newest or self._request.expected_commit is not None

@@ -60,10 +60,9 @@ def test_mappings_mix_tables_rows_and_batches():
     assert loaded["edge:CallsAt"].rows["src"].to_pylist() == ["0", "1"]
 
 
-def test_types_without_rows_are_mentioned_nevertheless():
-    assert _load({"Bare": [], "Knows": ()})["edge:Knows"].rows.num_rows == 0
-    assert _load([], "Bare")["node:Bare"].rows.num_rows == 0
-    assert _load([], "Knows")["edge:Knows"].rows.schema.names[:3] == ["id", "src", "dst"]
+def test_no_dict_rows_mention_no_type():
+    assert _load({"Bare": [], "Knows": ()}) == {}
+    assert _load([], "Bare") == {}
 
 
 def test_batches_with_a_type():

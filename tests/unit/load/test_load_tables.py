@@ -266,7 +266,11 @@ def test_extension_types_that_mean_their_storage(name, array, expected):
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("d", [1 + 2j], "t: column 'd' has the pandas type complex128, which cannot be read as F64"),
+        (
+            "d",
+            [1 + 2j],
+            "t: column 'd' has the pandas type complex128, which cannot be read as F64",
+        ),
         (
             "d",
             pd.arrays.SparseArray([1.5, None]),
@@ -285,7 +289,7 @@ def test_extension_types_that_mean_their_storage(name, array, expected):
         ),
         ("s", ["a", None, 1], "t:3: column 's': expected String, got 1"),
         ("v", [np.zeros((3, 1))], "t:1: column 'v': expected Vector(3)"),
-        ("zz", [1 + 2j], "t: All has no property \"zz\""),
+        ("zz", [1 + 2j], 't: All has no property "zz"'),
     ],
 )
 def test_pandas_columns_are_refused_in_our_own_words(name, values, message):

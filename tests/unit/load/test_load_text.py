@@ -135,7 +135,7 @@ def test_values_that_cannot_be_shown_are_named_by_their_type():
 
 def test_a_problem_is_one_line():
     problem = Problem(source="a\nb.jsonl", line=1, message="x\ny\x1b[31m")
-    assert str(problem) == r"a\nb.jsonl:1: x\ny\x1b[31m"
+    assert str(problem) == r"a\nb.jsonl:1: x\ny\u001b[31m"
     assert problem.to_dict()["source"] == "a\nb.jsonl"
     assert "\n" not in _message(ALL, pa.table({"a\nb": [1]}))
     with pytest.raises(InputError) as caught:
@@ -156,14 +156,13 @@ def test_a_problem_is_one_line():
         ('{"type":"\\u12"}', "not valid JSON: \\u needs four hexadecimal digits"),
         ("{type:1}", "1:2: not valid JSON: expected the name of a member in double quotes"),
         ('{"type" 1}', "1:9: not valid JSON: expected ':' after the name of a member"),
-        ('{"type":"a" 1}', "1:13: not valid JSON: expected ',' or the end of the object"),
-        ('{"type":[1 2]}', "not valid JSON: expected ',' or the end of the array"),
+        ('{"type":"a" 1}', "1:13: not valid JSON: expected ',' or the end of the object or array"),
     ],
 )
 def test_json_faults_are_told_in_plain_words(line, message):
     with pytest.raises(InputError) as caught:
         read(line)
-    assert f"in.jsonl:{message}" in caught.value.message or message in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -171,11 +170,12 @@ def test_json_faults_are_told_in_plain_words(line, message):
     [
         ("A A=", "a blank at character 2: blanks and line breaks are not allowed"),
         ("AA\n==", "a line break at character 3: blanks and line breaks are not allowed"),
-        ("A-A=", 'character 2 is "-": this is the URL-safe spelling; write + and /'),
+        ("A-A=", 'character 2 is "-": write + and / instead of - and _'),
         ("Aé==", 'character 2 is "é"'),
-        ("A", "4 characters stand for 3 bytes, and 1 character is not a multiple of 4"),
-        ("AAAAA", "5 characters is not a multiple of 4"),
-        ("AA", "2 characters is not a multiple of 4 (is the '=' at the end missing?)"),
+        ("A", "its length, 1, is not a multiple of 4"),
+        ("A=", "its length, 2, is not a multiple of 4"),
+        ("AAAAA", "its length, 5, is not a multiple of 4"),
+        ("AA", "its length, 2, is not a multiple of 4 (is the '=' at the end missing?)"),
         ("AA=A", "'=' stands only at the end, once or twice"),
         ("=AAA", "'=' stands only at the end, once or twice"),
         ("A===", "'=' stands only at the end, once or twice"),
@@ -183,6 +183,4 @@ def test_json_faults_are_told_in_plain_words(line, message):
 )
 def test_base64_faults_are_told_in_plain_words(payload, message):
     table = pa.table({"b": ["base64:" + payload]})
-    assert f"t:1: column 'b': not valid base64: {message}" in _message(ALL, table) or (
-        message in _message(ALL, table)
-    )
+    assert f"t:1: column 'b': not valid base64: {message}" in _message(ALL, table)
