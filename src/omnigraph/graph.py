@@ -143,8 +143,8 @@ class Graph:
         """Load entities as one atomic commit; either everything is published or nothing.
 
         ``source`` is one of: the path of a JSONL file or a list of paths; an open binary stream;
-        an iterable of dict records shaped like JSONL lines; an Arrow table or pandas DataFrame of
-        one type (``type="Person"``); or a mapping of type names to tables or DataFrames.
+        an iterable of dict records shaped like JSONL lines; with ``type="Person"`` an Arrow table,
+        a pandas DataFrame or plain dict rows of one type; or a mapping of type names to those.
 
         ``mode``: ``append`` inserts and refuses ids that exist; ``merge`` replaces entities of the
         same id; ``overwrite`` makes the rows the whole content of every type they mention.

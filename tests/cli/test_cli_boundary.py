@@ -58,13 +58,6 @@ def test_a_broken_invariant_asks_for_a_report(graph: Path, monkeypatch: pytest.M
     assert "please report" in run("snapshot", graph).stderr
 
 
-def test_an_interrupt_exits_130(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_with(monkeypatch, KeyboardInterrupt())
-    said = run("snapshot", graph)
-    assert said.exit_code == 130
-    assert said.stderr.strip() == "interrupted"
-
-
 def test_an_interrupted_process_exits_130_and_publishes_nothing(graph: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "from omnigraph.cli.main import main; main()",
@@ -79,7 +72,8 @@ def test_an_interrupted_process_exits_130_and_publishes_nothing(graph: Path) -> 
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert (out, err.strip()) == (b"", b"interrupted")
+    assert out == b""
+    assert err.startswith(b"interrupted; a write that was running is published completely or not")
     assert len(answer("commit", "list", graph)["commits"]) == 2
 
 
@@ -122,19 +116,6 @@ def test_a_reader_that_goes_away_is_no_error(empty_graph: Path, unbuffered: str)
     assert child.stderr.read() == b""
     child.stderr.close()
     assert child.wait(60) == 141
-
-
-@pytest.mark.parametrize("command", [["export"], ["snapshot"], ["snapshot", "--json"]])
-def test_a_full_disk_under_stdout_is_told(graph: Path, command: list[str]) -> None:
-    with open("/dev/full", "wb") as full:
-        result = subprocess.run(
-            [sys.executable, "-c", "from omnigraph.cli.main import main; main()",
-             *command, str(graph)],
-            stdout=full, stderr=subprocess.PIPE, env=environment(), check=False, timeout=60,
-        )  # fmt: skip
-    assert result.returncode == 1
-    assert b"Traceback" not in result.stderr
-    assert b"No space left on device" in result.stderr or "--json" in command
 
 
 def test_output_that_the_terminal_cannot_show_is_escaped(graph: Path) -> None:

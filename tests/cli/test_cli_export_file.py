@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
-from cli_support import ok, run
+from cli_support import environment, ok, run
 
 from omnigraph.errors import StorageError
 
@@ -45,6 +47,49 @@ def test_export_has_the_usual_permissions(graph: Path, tmp_path: Path) -> None:
     usual.write_text("")
     ok("export", graph, "--output", file)
     assert stat.S_IMODE(file.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o400])
+def test_export_keeps_the_permissions_of_the_file_it_replaces(
+    graph: Path, tmp_path: Path, mode: int
+) -> None:
+    file = tmp_path / "dump.jsonl"
+    file.write_text("old")
+    file.chmod(mode)
+    ok("export", graph, "--output", file)
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+    assert file.read_bytes() == ok("export", graph).stdout_bytes
+
+
+@pytest.mark.parametrize("redirect", ["| cat", "> OUT; cat OUT", ">> OUT; cat OUT"])
+def test_export_to_dev_stdout(graph: Path, tmp_path: Path, redirect: str) -> None:
+    out = tmp_path / "out"
+    command = f'"{sys.executable}" -m omnigraph export "{graph}" --output /dev/stdout '
+    done = subprocess.run(
+        ["sh", "-c", command + redirect.replace("OUT", str(out))],
+        capture_output=True, env=environment(), timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == (ok("export", graph).stdout_bytes, b"")
+
+
+def test_export_to_a_process_substitution(graph: Path) -> None:
+    reading, writing = os.pipe()
+    ok("export", graph, "--output", f"/dev/fd/{writing}", "--quiet")
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        assert pipe.read() == ok("export", graph).stdout_bytes
+
+
+def test_export_to_a_link_that_points_nowhere_and_to_one_that_turns_in_circles(
+    graph: Path, tmp_path: Path
+) -> None:
+    link, circle = tmp_path / "link", tmp_path / "circle"
+    link.symlink_to(tmp_path / "new.jsonl")
+    circle.symlink_to(circle)
+    ok("export", graph, "--output", link)
+    assert (tmp_path / "new.jsonl").read_bytes() == ok("export", graph).stdout_bytes
+    said = run("export", graph, "--output", circle)
+    assert said.stderr.startswith(f"error: cannot write {circle}: ")
 
 
 def test_export_writes_into_a_pipe_instead_of_replacing_it(graph: Path, tmp_path: Path) -> None:

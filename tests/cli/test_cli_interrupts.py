@@ -12,8 +12,7 @@ import pytest
 from cli_support import answer, environment, process, run
 
 WRITING = (
-    "interrupted; a write that was running is published completely or not at all: "
-    "see 'commit list'"
+    "interrupted; a write that was running is published completely or not at all: see 'commit list'"
 )
 PORT = '{"type":"Port","data":{"code":"X","name":"p","berths":1}}'
 
@@ -44,9 +43,7 @@ def test_writing(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str])
         assert "commit list" in told["hint"]
 
 
-def test_creating(
-    tmp_path: Path, schema_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_creating(tmp_path: Path, schema_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omnigraph.graph.init", _interrupt)
     said = run("init", tmp_path / "g", "--schema", schema_file)
     assert (said.exit_code, said.stderr) == (130, WRITING + "\n")

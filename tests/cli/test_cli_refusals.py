@@ -53,6 +53,7 @@ def test_bad_input_is_named_and_publishes_nothing(
     assert words.lower() in said.stderr.lower()
     assert (f"{file}:{line}" if line else str(file)) in said.stderr
     assert "Traceback" not in said.stderr
+    assert said.stderr.splitlines()[0].endswith("; nothing was published")
 
     told = run(*args, "--json")
     envelope = json.loads(told.stdout)
@@ -64,6 +65,7 @@ def test_bad_input_is_named_and_publishes_nothing(
     assert found["source"] == str(file)
     assert found.get("line") == line or line is None
     assert told.stderr.count("\n") == 1
+    assert told.stderr.endswith("; nothing was published\n")
 
     assert (ok("export", graph).stdout, commit_count(graph)) == before
 
@@ -75,7 +77,7 @@ def test_every_problem_is_told_at_once(graph: Path) -> None:
     assert first == "error: 2 violations of the schema in the data; nothing was published"
     assert [line.split(":")[1] for line in rest] == ["1", "2"]
     told = run("load", graph, "--data", "-", "--mode", "append", "--json", stdin=text)
-    assert told.stderr.endswith("(and 1 more)\n")
+    assert told.stderr.endswith("(and 1 more); nothing was published\n")
 
 
 def test_missing_file(graph: Path, tmp_path: Path) -> None:
@@ -139,6 +141,7 @@ def test_init_without_the_schema_file(tmp_path: Path) -> None:
     said = run("init", tmp_path / "g", "--schema", tmp_path / "none.pg")
     assert said.exit_code == 1
     assert "none.pg" in said.stderr
+    assert "hint: give the path of a .pg file\n" in said.stderr
     assert not (tmp_path / "g").exists()
 
 

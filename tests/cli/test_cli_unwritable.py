@@ -26,9 +26,7 @@ def _full(*args: object, stdin: bytes = b"", stderr: str | None = None) -> tuple
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
 def test_a_load_that_was_published_says_so(empty_graph: Path, json: list[str]) -> None:
-    code, said = _full(
-        "load", empty_graph, "--data", "-", "--mode", "append", *json, stdin=PORT
-    )
+    code, said = _full("load", empty_graph, "--data", "-", "--mode", "append", *json, stdin=PORT)
     head = answer("snapshot", empty_graph)["graph_commit_id"]
     assert (code, said) == (1, f"error: {FULL}; commit {head} was published\n")
 

@@ -21,6 +21,7 @@ LAYERS = (
     ("view",),
     ("graph",),
     ("cli",),
+    ("__main__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # lance and obstore have one importer, so an upgrade or a replacement has one place.

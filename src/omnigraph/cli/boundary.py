@@ -13,15 +13,17 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TextIO, cast
+from typing import Any, NoReturn, cast
 
 import click
 from click.exceptions import Exit, NoArgsIsHelpError
 
 from omnigraph.cli.exits import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAGE
+from omnigraph.cli.failure import CommandLineError
+from omnigraph.cli.interrupts import answered
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import write_error
-from omnigraph.errors import ErrorKind, InternalError, OmnigraphError, UsageError
+from omnigraph.cli.streams import finish, silence, write_error
+from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
 
 TRACEBACK_VARIABLE = "OMNIGRAPH_TRACEBACK"
 
@@ -41,12 +43,12 @@ class App(click.Group):
         **extra: Any,
     ) -> click.Context:
         """Read the command line; that can print the help."""
-        with _reader_may_leave():
+        with _ends_of_our_own():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with _reader_may_leave():
+        with _ends_of_our_own():
             return super().invoke(ctx)
 
     def main(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -56,7 +58,10 @@ class App(click.Group):
         words = list(sys.argv[1:] if args is None else args)
         # A guess until the option is read: an unreadable command line gets its answer too.
         settings = Settings(json="--json" in words)
-        sys.exit(self._run(words, prog_name or "omnigraph", settings, extra))
+        code = self._run(words, prog_name or "omnigraph", settings, extra)
+        finish()
+        answered()
+        sys.exit(code)
 
     def _run(
         self, words: list[str], prog_name: str, settings: Settings, extra: dict[str, Any]
@@ -75,8 +80,7 @@ class App(click.Group):
         except click.ClickException as e:
             return _failed(_from_click(e), settings)
         except (KeyboardInterrupt, click.Abort):
-            write_error("interrupted\n")
-            return INTERRUPTED
+            return _interrupted(settings)
         except Exception as e:
             return _failed(_bug(e), settings)
 
@@ -87,23 +91,52 @@ def _failed(error: OmnigraphError, settings: Settings) -> int:
             "this is a bug in omnigraph, please report it; "
             f"{TRACEBACK_VARIABLE}=1 shows where it happened"
         )
-    try:
+    if settings.published is not None:
+        first, *rest = error.message.split("\n")
+        first = f"{first}; {_was_published(settings.published)}"
+        error.message = "\n".join([first, *rest])
+        error.details["published_commit_id"] = settings.published
+    with _stdout_may_fail():
         settings.output.failure(error)
-    except (BrokenPipeError, OmnigraphError):
-        # Nobody reads, or nothing can be written: the exit code is all that is left to say.
-        _silence(sys.stdout)
     if os.environ.get(TRACEBACK_VARIABLE) == "1":
         write_error("".join(traceback.format_exception(error)))
     return EXIT_CODES[error.kind]
 
 
+def _interrupted(settings: Settings) -> int:
+    hint = None
+    if settings.published is not None:
+        hint = _was_published(settings.published)
+    elif settings.writing:
+        hint = "a write that was running is published completely or not at all: see 'commit list'"
+    with _stdout_may_fail():
+        settings.output.interrupted(hint, settings.published)
+    return INTERRUPTED
+
+
+def _was_published(commit_id: str) -> str:
+    return f"commit {commit_id} was published"
+
+
+@contextmanager
+def _stdout_may_fail() -> Generator[None]:
+    """Nobody reads, or nothing can be written: stderr and the exit code say what is left."""
+    try:
+        yield
+    except (BrokenPipeError, OmnigraphError):
+        silence(sys.stdout)
+
+
 def _from_click(error: click.ClickException) -> OmnigraphError:
     """Click's own findings about the command line, in our shape."""
     context = error.ctx if isinstance(error, click.UsageError) else None
+    # Click lists the choices of a missing option on lines of their own.
+    is_missing = isinstance(error, click.MissingParameter)
+    message = " ".join(error.format_message().split()) if is_missing else error.format_message()
     if context is None:
-        return UsageError(error.format_message())
-    return UsageError(
-        error.format_message(),
+        return CommandLineError(message)
+    return CommandLineError(
+        message,
         hint=f"{context.get_usage().replace('Usage:', 'usage:')}\n"
         f"'{context.command_path} --help' explains it",
     )
@@ -117,23 +150,16 @@ def _bug(error: Exception) -> OmnigraphError:
 
 
 @contextmanager
-def _reader_may_leave() -> Generator[None]:
-    """`export | head` is no failure. Caught here: click would answer it with a failure's code."""
+def _ends_of_our_own() -> Generator[None]:
+    """Ends that click must not see: it would answer them in its own way.
+
+    `export | head` is no failure; click would exit with the code of one. After an interrupt click
+    writes to stderr, which may fail.
+    """
     try:
         yield
     except BrokenPipeError:
-        _silence(sys.stdout)
+        silence(sys.stdout)
         raise Exit(BROKEN_PIPE) from None
-
-
-def _silence(stream: TextIO) -> None:
-    """Let the interpreter's last flush go nowhere instead of complaining."""
-    if cast("TextIO | None", stream) is None:
-        return
-    try:
-        descriptor = stream.fileno()
-    except (OSError, ValueError):
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, descriptor)
-    os.close(nowhere)
+    except KeyboardInterrupt:
+        raise click.Abort from None

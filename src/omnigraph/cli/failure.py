@@ -1,34 +1,106 @@
-"""An error as people read it: one headline, then every finding at its place."""
+"""An error as people read it: one headline, then every finding at its place.
+
+Findings quote data, names of files and ids. Each stays on its line whatever it quotes: line breaks
+and control characters in it are shown escaped.
+"""
 
 from __future__ import annotations
 
-from omnigraph.errors import ConstraintError, InputError, OmnigraphError, TextError
+from dataclasses import replace
+
+from omnigraph.cli.streams import one_line, printable
+from omnigraph.errors import (
+    ConflictError,
+    ConstraintError,
+    ErrorKind,
+    InputError,
+    OmnigraphError,
+    TextError,
+    UsageError,
+    render_diagnostic,
+)
+
+_UNPUBLISHED = "nothing was published"
+
+
+class CommandLineError(UsageError):
+    """The command line cannot be read; its hint has several lines, which show the usage."""
 
 
 def summary(error: OmnigraphError) -> str:
     """One line: the first finding, and how many there are besides."""
-    first = error.message.partition("\n")[0]
     more = _finding_count(error) - 1
-    return f"{first} (and {more} more)" if more > 0 else first
+    first = _lines(error)[0] + (f" (and {more:,} more)" if more > 0 else "")
+    return f"{first}; {_UNPUBLISHED}" if _is_refusal(error) else first
 
 
 def headline(error: OmnigraphError) -> str:
     """What stands behind ``error:``."""
     count = _finding_count(error)
     if count <= 1:
-        return error.message.partition("\n")[0]
+        return summary(error)
     if isinstance(error, TextError):
-        return f"{count} problems in {error.source_name}"
+        return f"{count:,} problems in {one_line(error.source_name)}"
     noun = "violations of the schema" if isinstance(error, ConstraintError) else "problems"
-    return f"{count} {noun} in the data; nothing was published"
+    return f"{count:,} {noun} in the data; {_UNPUBLISHED}"
 
 
 def body(error: OmnigraphError) -> list[str]:
     """The lines below the headline."""
-    lines = error.message.split("\n")
+    lines = _lines(error)
     if _finding_count(error) <= 1:
         return lines[1:]
     return lines if isinstance(error, TextError) else [f"  {line}" for line in lines]
+
+
+def hint_lines(error: OmnigraphError) -> list[str]:
+    """What to do about it."""
+    if not error.hint:
+        return []
+    if isinstance(error, CommandLineError):
+        return printable(error.hint).split("\n")
+    return [one_line(error.hint)]
+
+
+def _lines(error: OmnigraphError) -> list[str]:
+    match error:
+        case TextError():
+            return [line for d in _diagnostics(error) for line in d.split("\n")]
+        case ConstraintError():
+            more = error.total - len(error.violations)
+            rest = [f"… and {more:,} more"] if more > 0 else []
+            return [one_line(str(v)) for v in error.violations] + rest
+        case InputError() if _finding_count(error) > 1:
+            return _problems(error)
+        case _ if error.kind is ErrorKind.INTERNAL:
+            # The words of a foreign exception, whose line breaks are its own.
+            return printable(error.message).split("\n")
+        case _:
+            return [one_line(error.message)]
+
+
+def _diagnostics(error: TextError) -> list[str]:
+    return [
+        render_diagnostic(
+            one_line(error.source_name),
+            # Tabs stay in the line of the text: the caret below counts on them.
+            replace(d, message=one_line(d.message), source_line=printable(d.source_line)),
+        )
+        for d in error.diagnostics
+    ]
+
+
+def _problems(error: InputError) -> list[str]:
+    from omnigraph.load.problems import Problem
+
+    problems = error.details["problems"]
+    lines = [one_line(str(Problem(**p))) for p in problems]
+    stopped = error.details.get("stopped")
+    return [*lines, f"stopped reading after {len(problems):,} problems"] if stopped else lines
+
+
+def _is_refusal(error: OmnigraphError) -> bool:
+    return isinstance(error, InputError | ConstraintError | ConflictError)
 
 
 def _finding_count(error: OmnigraphError) -> int:

@@ -16,7 +16,8 @@ from omnigraph.cli.commands.load import load_command
 from omnigraph.cli.commands.schema import schema_group
 from omnigraph.cli.commands.snapshot import snapshot_command
 from omnigraph.cli.commands.version import version_command
-from omnigraph.cli.options import HELP_NAMES, common_options, examples
+from omnigraph.cli.interrupts import own
+from omnigraph.cli.options import HELP_NAMES, common_options, examples, json_option
 from omnigraph.cli.streams import write_text
 
 
@@ -29,6 +30,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 
 
 @click.group(
+    "omnigraph",
     cls=App,
     context_settings=HELP_NAMES,
     epilog=examples(
@@ -45,6 +47,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
     callback=_show_version,
     help="Show the version and exit.",
 )
+@json_option
 @common_options
 def app() -> None:
     """Omnigraph: a typed, versioned property graph on Lance.
@@ -67,7 +70,8 @@ for _command in (
 
 
 def main() -> None:
-    """The entry point of the installed script."""
+    """Run the command line as this process; the installed script comes here through ``entry``."""
+    own()
     app.main()
 
 

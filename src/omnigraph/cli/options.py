@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import click
@@ -10,6 +12,7 @@ from click.core import ParameterSource
 from click.types import StringParamType
 
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.streams import write_text
 from omnigraph.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -33,6 +36,27 @@ class Words(StringParamType):
 
 
 WORDS = Words()
+
+
+class Family(click.Group):
+    """Commands about one thing; whoever leaves the command out is told the ``usual`` one."""
+
+    def __init__(self, *args: Any, usual: str, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self._usual = usual
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Which command the words mean."""
+        name = args[0]
+        is_known = name in self.commands or name.startswith("-")
+        if is_known or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(name, self.commands, n=1)
+        words = [near[0], *args[1:]] if near else [self._usual, *args]
+        meant = f"{ctx.command_path} {shlex.join(words)}"
+        raise UsageError(f"no such command '{name}'", hint=f"did you mean: {meant}")
 
 
 def examples(*lines: str) -> str:
@@ -71,6 +95,7 @@ def target(uri: str | None, store: str | None) -> str:
 
 def common_options(command: Command) -> Command:
     """Options of every command."""
+    command = click.help_option(*HELP_NAMES["help_option_names"], callback=_show_help)(command)
     return click.option(
         "-q",
         "--quiet",
@@ -135,7 +160,17 @@ def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 def _set_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    ctx.ensure_object(Settings).json = value
+    settings = ctx.ensure_object(Settings)
+    settings.json_said |= value
+    if not isinstance(ctx.command, click.Group):
+        # Everything was read: this ends the guess from the bare words.
+        settings.json = settings.json_said
+
+
+def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write_text(ctx.get_help() + "\n")
+        ctx.exit()
 
 
 def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.failure import summary
 from omnigraph.cli.meter import Meter, SilentMeter, Unit
-from omnigraph.cli.streams import printable, write_bytes, write_error
+from omnigraph.cli.streams import write_bytes, write_error
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.results import Commits, LoadResult
+    from omnigraph.schema.catalog import Catalog
+
+
+INTERRUPTED = "interrupted"
+
+
+def interrupted_line(hint: str | None) -> str:
+    """What stderr says after Ctrl-C."""
+    return f"{INTERRUPTED}; {hint}\n" if hint else f"{INTERRUPTED}\n"
 
 
 class Output(ABC):
@@ -57,12 +66,20 @@ class Output(ABC):
         """The accepted schema."""
 
     @abstractmethod
+    def valid_schema(self, name: str, catalog: Catalog) -> None:
+        """A schema text breaks no rule."""
+
+    @abstractmethod
     def version(self, versions: dict[str, str]) -> None:
         """The release and what it runs on."""
 
     @abstractmethod
     def failure(self, error: OmnigraphError) -> None:
         """The command failed."""
+
+    @abstractmethod
+    def interrupted(self, hint: str | None, published: str | None) -> None:
+        """Somebody pressed Ctrl-C; ``published`` is the commit that was published before."""
 
     @abstractmethod
     def notice(self, text: str) -> None:
@@ -120,14 +137,36 @@ class JsonOutput(Output):
             }
         )
 
+    def valid_schema(self, name: str, catalog: Catalog) -> None:
+        """A schema text breaks no rule."""
+        self._write(
+            {
+                "source": name,
+                "nodes": list(catalog.nodes),
+                "edges": list(catalog.edges),
+                "interfaces": list(catalog.interfaces),
+            }
+        )
+
     def version(self, versions: dict[str, str]) -> None:
         """The release and what it runs on."""
         self._write(versions)
 
     def failure(self, error: OmnigraphError) -> None:
         """The envelope on stdout, one line for people on stderr."""
-        self._write(error.to_dict())
-        write_error(f"error: {printable(summary(error))}\n")
+        try:
+            self._write(error.to_dict())
+        finally:
+            write_error(f"error: {summary(error)}\n")
+
+    def interrupted(self, hint: str | None, published: str | None) -> None:
+        """The same envelope as for an error."""
+        found = {"hint": hint, "published_commit_id": published}
+        facts = {name: value for name, value in found.items() if value is not None}
+        try:
+            self._write({"error": INTERRUPTED, "code": INTERRUPTED} | facts)
+        finally:
+            write_error(interrupted_line(hint))
 
     def notice(self, text: str) -> None:
         """Programs do not read notices."""

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from omnigraph.cli.failure import body, headline
+from omnigraph.cli.failure import body, headline, hint_lines
 from omnigraph.cli.meter import BarMeter, Meter, SilentMeter, Unit
-from omnigraph.cli.output import Output
-from omnigraph.cli.streams import is_terminal, printable, write_error, write_text
+from omnigraph.cli.output import Output, interrupted_line
+from omnigraph.cli.streams import is_terminal, one_line, printable, write_error, write_text
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.results import Commits, LoadResult
+    from omnigraph.schema.catalog import Catalog
 
 _WIDTH_PIPED = 1_000_000
 """Nobody's terminal: tables take the width of their content."""
-_TYPES_ON_TERMINAL_MAX = 8
 
 
 class RichOutput(Output):
@@ -43,8 +44,7 @@ class RichOutput(Output):
         from omnigraph.cli.text import loaded_text
 
         if not self._quiet:
-            types_max = _TYPES_ON_TERMINAL_MAX if is_terminal(sys.stdout) else None
-            self._print(loaded_text(result, elapsed_s, types_max=types_max))
+            self._print(loaded_text(result, elapsed_s))
 
     def exported(self, lines: int, path: Path | None) -> None:
         """An export is done; said on stderr, and only where it does not mix with the data."""
@@ -76,6 +76,13 @@ class RichOutput(Output):
         source = printable(view.schema) if is_terminal(sys.stdout) else view.schema
         write_text(source if source.endswith("\n") else source + "\n")
 
+    def valid_schema(self, name: str, catalog: Catalog) -> None:
+        """How many types it declares."""
+        from omnigraph.cli.text import valid_schema_text
+
+        if not self._quiet:
+            self._print(valid_schema_text(name, catalog))
+
     def version(self, versions: dict[str, str]) -> None:
         """The release."""
         write_text(f"omnigraph {versions['version']}\n")
@@ -84,10 +91,14 @@ class RichOutput(Output):
         """The error and its findings on stderr."""
         write_error(_rendered(failure_text(error), sys.stderr))
 
+    def interrupted(self, hint: str | None, published: str | None) -> None:
+        """A line on stderr, below the ^C that a terminal shows."""
+        write_error(("\n" if is_terminal(sys.stderr) else "") + interrupted_line(hint))
+
     def notice(self, text: str) -> None:
         """A line on stderr."""
         if not self._quiet:
-            write_error(f"{printable(text)}\n")
+            write_error(f"{one_line(text)}\n")
 
     def meter(self, label: str, total: int | None, unit: Unit) -> Meter:
         """A bar, when a person is looking."""
@@ -100,10 +111,27 @@ class RichOutput(Output):
         write_text("".join(_rendered(part, sys.stdout) for part in parts))
 
 
-def console(stream: TextIO) -> Console:
-    """A console that prints what it is given: no markup, no highlighting, no cutting in a pipe."""
+class _Page(StringIO):
+    """Text that is made for a stream but not written to it yet."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__()
+        self._encoding = getattr(stream, "encoding", None) or "utf-8"
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of the stream: rich draws with the characters that it has."""
+        return self._encoding
+
+
+def console(stream: TextIO, file: TextIO | None = None) -> Console:
+    """A console that prints what it is given: no markup, no highlighting, no cutting in a pipe.
+
+    It suits ``stream`` and writes to ``file`` if that is given.
+    """
     return Console(
-        file=stream,
+        file=file or stream,
+        force_terminal=is_terminal(stream) or None,
         markup=False,
         emoji=False,
         highlight=False,
@@ -112,22 +140,21 @@ def console(stream: TextIO) -> Console:
 
 
 def _rendered(part: RenderableType, stream: TextIO) -> str:
-    # Rendered first and written by us: rich answers a broken pipe with an exit code of its own.
-    target = console(stream)
-    with target.capture() as captured:
-        # Lines are left to the terminal to wrap, so that copying one gives the whole of it.
-        target.print(part, soft_wrap=isinstance(part, Text))
-    return "\n".join(line.rstrip() for line in captured.get().split("\n"))
+    # Rendered into memory and written by us: rich answers a broken pipe with an exit code of its
+    # own, and writes to its stream even when it only captures.
+    page = _Page(cast("TextIO | None", stream))
+    # Lines are left to the terminal to wrap, so that copying one gives the whole of it.
+    console(stream, page).print(part, soft_wrap=isinstance(part, Text))
+    return "\n".join(line.rstrip() for line in page.getvalue().split("\n"))
 
 
 def failure_text(error: OmnigraphError) -> Text:
     """The error in red, its findings, its hint."""
-    text = Text.assemble(("error: ", "bold red"), printable(headline(error)))
+    text = Text.assemble(("error: ", "bold red"), headline(error))
     for line in body(error):
         # Only the carets of a diagnostic stand alone behind the gutter.
         stripped = line.strip("| ^\t")
-        text.append("\n").append(printable(line), "red" if "^" in line and not stripped else "")
-    if error.hint:
-        first, *rest = printable(error.hint).split("\n")
-        text.append("\n  hint: ", "cyan").append("\n        ".join([first, *rest]))
+        text.append("\n").append(line, "red" if "^" in line and not stripped else "")
+    if lines := hint_lines(error):
+        text.append("\n  hint: ", "cyan").append("\n        ".join(lines))
     return text

@@ -6,11 +6,17 @@ from omnigraph.cli.output import JsonOutput, Output
 
 
 class Settings:
-    """Filled by the options as they are read."""
+    """Filled by the options as they are read, and by the command as it goes on."""
 
     def __init__(self, *, json: bool = False, quiet: bool = False) -> None:
         self.json = json
+        self.json_said = False
+        """Whether the option was given, before or after the command's name."""
         self.quiet = quiet
+        self.writing = False
+        """Whether the graph is being changed: an interrupt may come before or after the commit."""
+        self.published: str | None = None
+        """The commit that was published: true whatever fails afterwards."""
 
     @property
     def output(self) -> Output:

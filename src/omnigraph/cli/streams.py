@@ -9,21 +9,33 @@ every other failure to write is told as a StorageError.
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sys
-from contextlib import suppress
 from typing import BinaryIO, TextIO, cast
 
+from omnigraph.cli.interrupts import answered
 from omnigraph.errors import ErrorKind, StorageError
 
 # Text from data, file names and commit messages reaches a terminal: control characters, direction
 # overrides and halves of surrogate pairs are shown instead of sent.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERING = "\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_UNSAFE = re.compile(f"[\x00-\x08{_STEERING}]")
+_UNSAFE_IN_LINE = re.compile(f"[\x00-\x0a{_STEERING}]")
 
 
 def printable(text: str) -> str:
-    """The text with everything that could steer a terminal made visible."""
-    return _UNSAFE.sub(lambda m: m[0].encode("unicode_escape").decode(), text)
+    """The text with everything that could steer a terminal made visible; lines stay lines."""
+    return _UNSAFE.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    """The text on one line: also its line breaks and tabs are made visible."""
+    return _UNSAFE_IN_LINE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -40,11 +52,37 @@ def write_text(text: str) -> None:
 
 
 def write_bytes(content: bytes) -> None:
-    """Write to stdout as it is, whatever encoding the terminal has, and flush."""
+    """Write a whole answer to stdout, whatever encoding the terminal has, and flush."""
     if cast("TextIO | None", sys.stdout) is not None:
         writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
         writer.write(content)
         writer.flush()
+    answered()
+
+
+def finish() -> None:
+    """Write out what stdout still holds; what it does not take is given up.
+
+    The interpreter would try again at its end, complain, and replace the exit code.
+    """
+    if cast("TextIO | None", sys.stdout) is not None:
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            silence(sys.stdout)
+
+
+def silence(stream: TextIO) -> None:
+    """Let everything that is still to be written to a stream go nowhere."""
+    if cast("TextIO | None", stream) is None:
+        return
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 class Writer:
@@ -81,9 +119,11 @@ def write_error(text: str) -> None:
     """Write to stderr; a failure there cannot be told to anybody."""
     if cast("TextIO | None", sys.stderr) is None:
         return
-    with suppress(OSError):
+    try:
         sys.stderr.write(text)
         sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
 
 
 def cannot_write(name: str, error: OSError) -> OSError | StorageError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,41 +10,43 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from omnigraph.cli.streams import printable
+from omnigraph.cli.streams import one_line, printable
 from omnigraph.manifest.snapshot import GraphCommit, TableChange
 from omnigraph.results import Commits, LoadResult, TypeCount, instant
 
 if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
+    from omnigraph.schema.catalog import Catalog
 
 _ID = "yellow"
 _QUIET = "bright_black"
+_TYPES_MAX = 5
+"""A load names so many types; the rest is counted."""
 
 
 def created_text(uri: str, view: SnapshotView) -> Text:
     """What was made and what to do next."""
     nodes, edges = len(view.catalog.nodes), len(view.catalog.edges)
-    shown = printable(uri)
+    shown = one_line(uri)
     types = f"{_number(nodes, 'node type')} and {_number(edges, 'edge type')}"
     return Text.assemble(
         ("Created ", "green"),
         f"a graph at {shown} with {types}\n",
         *_commit_line(view.commit),
         ("\nNext: ", "bold"),
-        f"omnigraph load {_quoted(shown)} --data FILE.jsonl --mode append",
+        f"omnigraph load {shlex.quote(shown)} --data FILE.jsonl --mode append",
     )
 
 
-def loaded_text(result: LoadResult, elapsed_s: float, *, types_max: int | None) -> Text:
-    """What was loaded, and the commit; ``types_max`` bounds the list of types."""
-    place = f"{printable(result.uri)} in {duration(elapsed_s)}"
+def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
+    """What was loaded, and the commit."""
+    place = f"{one_line(result.uri)} in {duration(elapsed_s)}"
     if not result.total_entities and result.commit is None:
         return Text(f"Nothing to load: the input holds no entities ({place})")
     counts = (*result.nodes, *result.edges)
     first = Text.assemble(
         ("Loaded ", "green"),
-        f"{_number(result.total_entities, 'entity', 'entities')} ({_types(counts, types_max)}) "
-        f"into {place}\n",
+        f"{_number(result.total_entities, 'entity', 'entities')} ({_types(counts)}) into {place}\n",
     )
     if result.commit is None:
         return first + Text("no commit: the graph held all of it already")
@@ -53,14 +56,24 @@ def loaded_text(result: LoadResult, elapsed_s: float, *, types_max: int | None) 
 def exported_text(lines: int, name: str) -> Text:
     """How much went where."""
     return Text.assemble(
-        ("Exported ", "green"), f"{_number(lines, 'entity', 'entities')} to {printable(name)}"
+        ("Exported ", "green"), f"{_number(lines, 'entity', 'entities')} to {one_line(name)}"
     )
+
+
+def valid_schema_text(name: str, catalog: Catalog) -> Text:
+    """That it is valid, and what it declares."""
+    counts = (
+        _number(len(catalog.nodes), "node type"),
+        _number(len(catalog.edges), "edge type"),
+        _number(len(catalog.interfaces), "interface"),
+    )
+    return Text.assemble(("Valid: ", "green"), f"{one_line(name)} declares {', '.join(counts)}")
 
 
 def snapshot_parts(uri: str, view: SnapshotView) -> tuple[Text, Table]:
     """The head commit, and a table of types with totals."""
     head = Text.assemble(
-        (printable(uri), "bold"), f"  {view.branch} at version {view.version}\n",
+        (one_line(uri), "bold"), f"  {one_line(view.branch)} at version {view.version}\n",
         *_commit_line(view.commit, with_branch=False),
         (f"  {_when(view.commit)}", _QUIET),
         *_by(view.commit),
@@ -91,7 +104,7 @@ def commits_text(commits: Commits) -> Text:
     if not commits:
         return Text("No commits match.")
     changes = [Text.assemble(*_change(c.changes)) for c in commits]
-    actors = [printable(c.actor) if c.actor else "-" for c in commits]
+    actors = [one_line(c.actor) if c.actor else "-" for c in commits]
     width = max(t.cell_len for t in changes)
     actor_width = max(len(a) for a in actors)
     kind_width = max(len(c.kind) for c in commits)
@@ -105,8 +118,9 @@ def commits_text(commits: Commits) -> Text:
             change,
         )
         if commit.message:
-            message, *rest = printable(commit.message).splitlines() or [""]
-            line.append(" " * (width - change.cell_len) + "  " + message + (" …" if rest else ""))
+            first, *rest = commit.message.strip().split("\n")
+            message = one_line(first.rstrip()) + (" …" if rest else "")
+            line.append(" " * (width - change.cell_len) + "  " + message)
         line.rstrip()
         lines.append(line)
     return Text("\n").join(lines)
@@ -115,11 +129,11 @@ def commits_text(commits: Commits) -> Text:
 def commit_text(commit: GraphCommit) -> Text:
     """Everything about one commit."""
     rows = [
-        ("branch", commit.branch),
+        ("branch", one_line(commit.branch)),
         ("version", str(commit.manifest_version)),
         ("parent", commit.parent_id or "- (the first commit)"),
         ("merged", commit.merged_parent_id),
-        ("actor", printable(commit.actor) if commit.actor else "-"),
+        ("actor", one_line(commit.actor) if commit.actor else "-"),
         ("date", _when(commit)),
         ("kind", commit.kind),
     ]
@@ -154,14 +168,14 @@ def _commit_line(commit: GraphCommit, *, with_branch: bool = True) -> list[str |
     return [
         "commit ",
         (commit.id, _ID),
-        f" on {printable(commit.branch)}" if with_branch else "",
+        f" on {one_line(commit.branch)}" if with_branch else "",
     ]
 
 
 def _by(commit: GraphCommit) -> list[str | tuple[str, str]]:
     by = [f"  {commit.kind}"]
     if commit.actor:
-        by.append(f" by {printable(commit.actor)}")
+        by.append(f" by {one_line(commit.actor)}")
     return [*by]
 
 
@@ -179,8 +193,8 @@ def _change(changes: Mapping[str, TableChange]) -> list[str | tuple[str, str]]:
     return parts
 
 
-def _types(counts: Sequence[TypeCount], types_max: int | None) -> str:
-    shown = counts if types_max is None else counts[:types_max]
+def _types(counts: Sequence[TypeCount]) -> str:
+    shown = counts[:_TYPES_MAX]
     parts = [f"{c.entities_loaded:,} {c.name}" for c in shown]
     if more := len(counts) - len(shown):
         parts.append(f"and {_number(more, 'more type')}")
@@ -193,7 +207,3 @@ def _when(commit: GraphCommit) -> str:
 
 def _number(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def _quoted(argument: str) -> str:
-    return f"'{argument}'" if any(c.isspace() for c in argument) else argument

@@ -13,7 +13,8 @@ CLOSE = 0.6
 VERY_CLOSE = 0.8
 """Close enough to call a word that would be legal a misspelling."""
 LONG_WORD = 6
-"""From so many letters on, two typing errors still leave the word recognisable."""
+ERRORS_MAX = 2
+"""From so many letters on, so many typing errors still leave a word recognisable."""
 
 
 def closest(word: str, known: Iterable[str], *, cutoff: float = CLOSE) -> str | None:
@@ -30,11 +31,16 @@ def misspelling_of(word: str, known: Iterable[str]) -> str | None:
     strict for short words: it does not find `key` behind `kye`.
     """
     folded = {k.lower(): k for k in sorted(known)}
-    distances = {k: typing_errors(word.lower(), k) for k in folded}
-    near = [k for k, errors in distances.items() if errors <= (2 if len(k) >= LONG_WORD else 1)]
+    similar = [k for k in folded if abs(len(k) - len(word)) <= ERRORS_MAX]
+    distances = {k: typing_errors(word.lower(), k) for k in similar}
+    near = [k for k, errors in distances.items() if errors <= _errors_allowed(k)]
     if near:
         return folded[min(near, key=lambda k: distances[k])]
     return closest(word, folded.values(), cutoff=VERY_CLOSE)
+
+
+def _errors_allowed(known: str) -> int:
+    return ERRORS_MAX if len(known) >= LONG_WORD else 1
 
 
 def typing_errors(one: str, other: str) -> int:

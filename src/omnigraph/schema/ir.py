@@ -2,9 +2,9 @@
 
     catalog -> [ir] -> bytes -> hash;   bytes -> [ir] -> catalog
 
-The same catalog always gives the same bytes (sorted keys, no spaces, every field present), so a
-hash of the bytes names the schema. Reading accepts nothing else: bytes that would not be written
-again exactly as they are were damaged or edited.
+The same catalog always gives the same bytes (sorted keys, no spaces, no field that says nothing:
+an absent one is null, false or empty), so a hash of the bytes names the schema. Reading accepts
+nothing else: bytes that would not be written again exactly as they are were damaged or edited.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def to_ir(catalog: Catalog, source: str) -> bytes:
 def from_ir(ir: bytes) -> tuple[Catalog, str]:
     """The catalog and its source text.
 
-    Raises ``CorruptionError`` if the bytes are not what ``to_ir`` writes, and ``FormatError`` if a
-    newer version of omnigraph wrote them.
+    Raises ``CorruptionError`` if the bytes are not what ``to_ir`` writes, and ``FormatError`` if
+    a newer version of omnigraph wrote them.
     """
     try:
         document: Any = orjson.loads(ir)
@@ -64,7 +64,7 @@ def from_ir(ir: bytes) -> tuple[Catalog, str]:
             raise FormatError(
                 f"schema IR has version {version}, this omnigraph reads {IR_VERSION}",
                 kind=ErrorKind.FORMAT_NEWER,
-                hint="use a newer omnigraph",
+                hint="upgrade omnigraph first",
             )
         catalog = _catalog_in(document)
         source: Any = document["source"]
@@ -85,68 +85,76 @@ def schema_hash(ir: bytes) -> str:
 # -- writing -------------------------------------------------------------------------------------
 
 
-def _interface_out(interface: InterfaceType) -> Json:
+def _said(**fields: Any) -> Json:
+    """The fields that say something. Zero does: it is a bound."""
     return {
-        "id": interface.id,
-        "name": interface.name,
-        "properties": [_property_out(p) for p in interface.properties],
+        name: value
+        for name, value in fields.items()
+        if not (value is None or value is False or value in ((), [], {}))
     }
+
+
+def _interface_out(interface: InterfaceType) -> Json:
+    return _said(
+        id=interface.id,
+        name=interface.name,
+        properties=[_property_out(p) for p in interface.properties],
+    )
 
 
 def _type_out(graph_type: GraphType) -> Json:
-    return {
-        "id": graph_type.id,
-        "incarnation": graph_type.incarnation,
-        "name": graph_type.name,
-        "properties": [_property_out(p) for p in graph_type.properties],
-        "key": graph_type.key,
-        "unique": graph_type.unique,
-        "indexes": graph_type.indexes,
-        "description": graph_type.description,
-        "instruction": graph_type.instruction,
-        "annotations": _annotations_out(graph_type.annotations),
-    }
+    return _said(
+        id=graph_type.id,
+        incarnation=graph_type.incarnation,
+        name=graph_type.name,
+        properties=[_property_out(p) for p in graph_type.properties],
+        key=graph_type.key,
+        unique=graph_type.unique,
+        indexes=graph_type.indexes,
+        description=graph_type.description,
+        instruction=graph_type.instruction,
+        annotations=_annotations_out(graph_type.annotations),
+    )
 
 
 def _node_out(node: NodeType) -> Json:
-    return _type_out(node) | {
-        "implements": node.implements,
-        "ranges": [
-            {"property": r.property_name, "low": r.low, "high": r.high} for r in node.ranges
-        ],
-        "checks": [{"property": c.property_name, "pattern": c.pattern} for c in node.checks],
-    }
+    return _type_out(node) | _said(
+        implements=node.implements,
+        ranges=[_said(property=r.property_name, low=r.low, high=r.high) for r in node.ranges],
+        checks=[{"property": c.property_name, "pattern": c.pattern} for c in node.checks],
+    )
 
 
 def _edge_out(edge: EdgeType) -> Json:
-    return _type_out(edge) | {
-        "source": edge.source,
-        "target": edge.target,
-        "cardinality": {"low": edge.cardinality.low, "high": edge.cardinality.high},
-        "keyed": edge.keyed,
-    }
+    card = edge.cardinality
+    return _type_out(edge) | _said(
+        source=edge.source,
+        target=edge.target,
+        cardinality=_said(low=card.low or None, high=card.high),
+        keyed=edge.keyed,
+    )
 
 
 def _property_out(prop: Property) -> Json:
     embed = prop.embed
-    return {
-        "id": prop.id,
-        "name": prop.name,
-        "type": {
-            "scalar": str(prop.type.scalar),
-            "list": prop.type.is_list,
-            "nullable": prop.type.nullable,
-            "enum": prop.type.enum_values,
-            "size": prop.type.vector_size,
-        },
-        "description": prop.description,
-        "embed": {"source": embed.source, "model": embed.model} if embed else None,
-        "annotations": _annotations_out(prop.annotations),
-    }
+    return _said(
+        id=prop.id,
+        name=prop.name,
+        type=_said(
+            scalar=str(prop.type.scalar),
+            list=prop.type.is_list,
+            nullable=prop.type.nullable,
+            enum=prop.type.enum_values,
+            size=prop.type.vector_size,
+        ),
+        description=prop.description,
+        embed=_said(source=embed.source, model=embed.model) if embed else None,
+        annotations=_annotations_out(prop.annotations),
+    )
 
 
 def _annotations_out(annotations: Iterable[Annotation]) -> list[Json]:
-    return [{"name": a.name, "value": a.value, "arguments": a.arguments} for a in annotations]
+    return [_said(name=a.name, value=a.value, arguments=a.arguments) for a in annotations]
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -169,7 +177,7 @@ def _interface_in(entry: Json) -> InterfaceType:
     return InterfaceType(
         id=_int(entry["id"]),
         name=_str(entry["name"]),
-        properties=tuple(map(_property_in, entry["properties"])),
+        properties=tuple(map(_property_in, entry.get("properties", ()))),
     )
 
 
@@ -178,70 +186,69 @@ def _type_fields(entry: Json) -> Json:
         "id": _int(entry["id"]),
         "incarnation": _int(entry["incarnation"]),
         "name": _str(entry["name"]),
-        "properties": tuple(map(_property_in, entry["properties"])),
-        "key": _strings(entry["key"]),
-        "unique": tuple(map(_strings, entry["unique"])),
-        "indexes": tuple(map(_strings, entry["indexes"])),
-        "description": _optional_str(entry["description"]),
-        "instruction": _optional_str(entry["instruction"]),
-        "annotations": tuple(map(_annotation_in, entry["annotations"])),
+        "properties": tuple(map(_property_in, entry.get("properties", ()))),
+        "key": _strings(entry.get("key", [])),
+        "unique": tuple(map(_strings, entry.get("unique", ()))),
+        "indexes": tuple(map(_strings, entry.get("indexes", ()))),
+        "description": _optional_str(entry.get("description")),
+        "instruction": _optional_str(entry.get("instruction")),
+        "annotations": tuple(map(_annotation_in, entry.get("annotations", ()))),
     }
 
 
 def _node_in(entry: Json) -> NodeType:
     return NodeType(
         **_type_fields(entry),
-        implements=_strings(entry["implements"]),
-        ranges=tuple(map(_range_in, entry["ranges"])),
+        implements=_strings(entry.get("implements", [])),
+        ranges=tuple(map(_range_in, entry.get("ranges", ()))),
         checks=tuple(
             Check(property_name=_str(c["property"]), pattern=_str(c["pattern"]))
-            for c in entry["checks"]
+            for c in entry.get("checks", ())
         ),
     )
 
 
 def _edge_in(entry: Json) -> EdgeType:
-    card = entry["cardinality"]
-    high = None if card["high"] is None else _int(card["high"])
+    card = entry.get("cardinality", {})
     return EdgeType(
         **_type_fields(entry),
         source=_str(entry["source"]),
         target=_str(entry["target"]),
-        cardinality=Cardinality(low=_int(card["low"]), high=high),
-        keyed=_bool(entry["keyed"]),
+        cardinality=Cardinality(low=_int(card.get("low", 0)), high=_optional_int(card.get("high"))),
+        keyed=_bool(entry.get("keyed", False)),
     )
 
 
 def _property_in(entry: Json) -> Property:
-    shape, embed = entry["type"], entry["embed"]
-    size = None if shape["size"] is None else _int(shape["size"])
+    shape, embed = entry["type"], entry.get("embed")
+    values = shape.get("enum")
     return Property(
         id=_int(entry["id"]),
         name=_str(entry["name"]),
         type=PropertyType(
             scalar=Scalar(shape["scalar"]),
-            is_list=_bool(shape["list"]),
-            nullable=_bool(shape["nullable"]),
-            enum_values=None if shape["enum"] is None else _strings(shape["enum"]),
-            vector_size=size,
+            is_list=_bool(shape.get("list", False)),
+            nullable=_bool(shape.get("nullable", False)),
+            enum_values=None if values is None else _strings(values),
+            vector_size=_optional_int(shape.get("size")),
         ),
-        description=_optional_str(entry["description"]),
+        description=_optional_str(entry.get("description")),
         embed=None
         if embed is None
-        else Embed(source=_str(embed["source"]), model=_optional_str(embed["model"])),
-        annotations=tuple(map(_annotation_in, entry["annotations"])),
+        else Embed(source=_str(embed["source"]), model=_optional_str(embed.get("model"))),
+        annotations=tuple(map(_annotation_in, entry.get("annotations", ()))),
     )
 
 
 def _annotation_in(entry: Json) -> Annotation:
-    arguments = tuple((_str(name), _str(value)) for name, value in entry["arguments"])
+    arguments = tuple((_str(name), _str(value)) for name, value in entry.get("arguments", ()))
     return Annotation(
-        name=_str(entry["name"]), value=_optional_str(entry["value"]), arguments=arguments
+        name=_str(entry["name"]), value=_optional_str(entry.get("value")), arguments=arguments
     )
 
 
 def _range_in(entry: Json) -> Range:
-    low, high = entry["low"], entry["high"]
+    low, high = entry.get("low"), entry.get("high")
     if any(b is not None and type(b) not in (int, float) for b in (low, high)):
         raise TypeError(f"range {entry!r}")
     return Range(property_name=_str(entry["property"]), low=low, high=high)
@@ -251,6 +258,10 @@ def _int(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise TypeError(f"{value!r} is not a natural number")
     return value
+
+
+def _optional_int(value: Any) -> int | None:
+    return None if value is None else _int(value)
 
 
 def _bool(value: Any) -> bool:

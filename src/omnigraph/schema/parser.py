@@ -49,8 +49,14 @@ def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
 def _holes(tokens: Sequence[Token], problems: Iterable[LexicalProblem]) -> frozenset[int]:
     """Starts of the tokens that stand directly behind characters that were skipped."""
     starts = [t.span.start for t in tokens]
-    skipped = (p.span.start for p in problems if p.kind is LexicalKind.ILLEGAL_CHARACTER)
-    return frozenset(starts[bisect_left(starts, at)] for at in skipped if at <= starts[-1])
+    found: set[int] = set()
+    for p in problems:
+        index = bisect_left(starts, p.span.start)
+        # One inside a string leaves no hole: the string is there.
+        inside = index > 0 and tokens[index - 1].span.end > p.span.start
+        if p.kind is LexicalKind.ILLEGAL_CHARACTER and not inside:
+            found.add(starts[index])
+    return frozenset(found)
 
 
 class _Parser:

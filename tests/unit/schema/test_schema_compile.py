@@ -232,7 +232,12 @@ def test_hole_of_an_illegal_character_is_not_reported_again(text):
 
 
 def test_mistake_elsewhere_is_reported_beside_an_illegal_character():
-    assert codes("node A { a: String; b String }\nnode B { c I32; ") == ["S001", "S010", "S010", "S001"]
+    assert codes("node A { a: String; b String }\nnode B { c I32; ") == [
+        "S001",
+        "S010",
+        "S010",
+        "S001",
+    ]
     assert codes("node A { a: String;") == ["S001", "S017"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schema_texts import schema_texts
 
-from omnigraph.errors import CorruptionError, ErrorKind, FormatError
+from omnigraph.errors import CorruptionError, FormatError
 from omnigraph.schema import compile_schema, from_ir, schema_hash, to_ir
 
 TEXT = """
@@ -36,7 +36,7 @@ def test_ir_is_deterministic_and_has_what_a_reader_needs():
     assert ir == to_ir(compile_schema(TEXT), TEXT)
     document = orjson.loads(ir)
     assert list(document) == sorted(document)
-    assert (document["ir_version"], document["source"]) == (2, TEXT)
+    assert (document["ir_version"], document["source"]) == (1, TEXT)
     assert document["next_id"] == compile_schema(TEXT).next_id
 
 
@@ -60,16 +60,9 @@ def test_garbage_is_corruption(ir):
 
 
 def test_newer_version_is_a_format_error():
-    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 3}
-    with pytest.raises(FormatError, match="version 3"):
+    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 2}
+    with pytest.raises(FormatError, match="version 2"):
         from_ir(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
-
-
-def test_older_version_is_a_format_error():
-    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 1}
-    with pytest.raises(FormatError, match="version 1") as caught:
-        from_ir(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
-    assert caught.value.kind is ErrorKind.FORMAT_OLDER
 
 
 def test_fields_that_say_nothing_are_not_written():

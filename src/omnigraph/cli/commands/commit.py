@@ -9,6 +9,7 @@ import click
 from omnigraph.cli.options import (
     HELP_NAMES,
     WORDS,
+    Family,
     branch_option,
     common_options,
     examples,
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
 
 @click.group(
     "commit",
+    cls=Family,
+    usual="list",
     context_settings=HELP_NAMES,
     epilog=examples("omnigraph commit list ./fleet --limit 10"),
 )
+@json_option
+@common_options
 def commit_group() -> None:
     """Look at the history of a graph."""
 
@@ -81,7 +86,10 @@ def list_command(
 
 @commit_group.command(
     "show",
-    epilog=examples("omnigraph commit show 01JZ8Y6N2D3V5K7M9P1R3T5V7X ./fleet"),
+    epilog=examples(
+        "omnigraph commit show 01JZ8Y6N2D3V5K7M9P1R3T5V7X ./fleet",
+        "omnigraph commit show 01jz8y6n2d ./fleet",
+    ),
 )
 @click.argument("commit_id", type=WORDS, metavar="ID")
 @target_options
@@ -92,7 +100,13 @@ def list_command(
 def show_command(
     settings: Settings, commit_id: str, uri: str | None, store: str | None, branch: str
 ) -> None:
-    """Show one commit: who, when, why, and what it changed in each type."""
+    """Show one commit: who, when, why, and what it changed in each type.
+
+    The beginning of an id is enough as long as no other commit of the branch begins so; upper and
+    lower case are the same.
+    """
+    if not commit_id.strip():
+        raise UsageError("the commit id is empty", hint="'omnigraph commit list' shows the commits")
     place = target(uri, store)
 
     from omnigraph.graph import open as open_graph

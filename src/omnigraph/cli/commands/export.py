@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import click
 
+from omnigraph.cli.interrupts import answered
 from omnigraph.cli.meter import SilentMeter, Unit
 from omnigraph.cli.options import (
     WORDS,
@@ -27,7 +29,8 @@ from omnigraph.errors import UsageError
 if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
 
-STDOUT = "-"
+STDOUT = ("-", "/dev/stdout")
+"""Ours is written as it is: opened by its name it would lose what stands in it."""
 
 
 @click.command(
@@ -69,7 +72,7 @@ def export_command(
     exactly: omnigraph init, then omnigraph load --mode overwrite.
     """
     place = target(uri, store)
-    path = None if output in (None, STDOUT) else Path(output)
+    path = None if output is None or output in STDOUT else Path(output)
 
     from omnigraph.graph import open as open_graph
 
@@ -82,6 +85,7 @@ def export_command(
         meter = SilentMeter() if mixed else said.meter("exporting", total, Unit.ENTITIES)
         with _stdout() if path is None else _file(path) as out, meter:
             lines = view.export(out, types=types, progress=meter.advance_to)
+        answered()
         said.exported(lines, path)
 
 
@@ -102,33 +106,53 @@ def _stdout() -> Generator[BinaryIO]:
 @contextmanager
 def _file(path: Path) -> Generator[BinaryIO]:
     """A file that is there with all of its content, or not at all."""
-    # A link keeps pointing where it pointed; a device or a pipe must never be replaced by a file.
-    place = path.resolve()
-    if place.is_dir():
+    mode = _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
         raise UsageError(f"cannot write {path}: it is a directory")
-    replace = place.is_file() or not place.exists()
-    written = place.with_name(f".{place.name}.{os.getpid()}.tmp") if replace else place
-    try:
-        stream = written.open("wb")
-    except OSError as e:
-        raise cannot_write(str(path), e) from e
-    try:
-        with stream:
+    if mode is not None and not stat.S_ISREG(mode):
+        # A device or a pipe must never be replaced by a file. Its name is opened as it is given:
+        # a pipe such as /dev/fd/63 has none that it could be resolved to.
+        with _opened(path, path) as stream:
             writer = Writer(stream, str(path))
             yield cast(BinaryIO, writer)
             writer.flush()
-            if replace:
-                _sync(stream, path)
-        if replace:
-            written.replace(place)
-    except BaseException:
-        if replace:
+        return
+    # A link keeps pointing where it pointed.
+    place = path.resolve()
+    written = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    with _opened(written, path) as stream:
+        try:
+            if mode is not None:
+                with _failing_as(path):
+                    os.fchmod(stream.fileno(), stat.S_IMODE(mode))
+            writer = Writer(stream, str(path))
+            yield cast(BinaryIO, writer)
+            writer.flush()
+            with _failing_as(path):
+                os.fsync(stream.fileno())
+                written.replace(place)
+        except BaseException:
             written.unlink(missing_ok=True)
-        raise
+            raise
 
 
-def _sync(stream: BinaryIO, path: Path) -> None:
+def _mode(path: Path) -> int | None:
+    """Kind and permissions of what is there."""
+    with _failing_as(path):
+        try:
+            return path.stat().st_mode
+        except FileNotFoundError:
+            return None
+
+
+def _opened(written: Path, path: Path) -> BinaryIO:
+    with _failing_as(path):
+        return written.open("wb")
+
+
+@contextmanager
+def _failing_as(path: Path) -> Generator[None]:
     try:
-        os.fsync(stream.fileno())
+        yield
     except OSError as e:
         raise cannot_write(str(path), e) from e

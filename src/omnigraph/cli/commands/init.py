@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from omnigraph.cli.interrupts import answered
 from omnigraph.cli.options import (
     WORDS,
     actor_option,
@@ -16,6 +17,8 @@ from omnigraph.cli.options import (
     target,
     target_options,
 )
+from omnigraph.cli.output import Output
+from omnigraph.cli.schema_file import STDIN, read_schema
 from omnigraph.cli.settings import Settings
 
 
@@ -28,7 +31,11 @@ from omnigraph.cli.settings import Settings
 )
 @target_options
 @click.option(
-    "--schema", type=WORDS, required=True, metavar="FILE", help="The schema, a .pg text file."
+    "--schema",
+    type=WORDS,
+    required=True,
+    metavar="FILE",
+    help="The schema, a .pg text file, or - for stdin.",
 )
 @actor_option
 @durability_option
@@ -49,8 +56,23 @@ def init_command(
     already is never touched.
     """
     place = target(uri, store)
+    source = _piped(settings.output) if schema == STDIN else Path(schema)
 
     from omnigraph.graph import init
 
-    with init(place, Path(schema), actor=actor, durability=durability) as graph:
-        settings.output.created(graph.uri, graph.snapshot())
+    settings.writing = True
+    with init(place, source, actor=actor, durability=durability) as graph:
+        view = graph.snapshot()
+        settings.published = view.commit.id
+        settings.output.created(graph.uri, view)
+        answered()
+
+
+def _piped(output: Output) -> str:
+    """A schema from stdin, as text that is plainly no path."""
+    from omnigraph.schema.compile import compile_schema
+
+    text, name = read_schema(STDIN, output)
+    # Only here findings can name the place they are at.
+    compile_schema(text, source_name=name)
+    return text if "\n" in text else text + "\n"

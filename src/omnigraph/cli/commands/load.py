@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 import click
 
 from omnigraph.cli.exits import FAILURE
+from omnigraph.cli.interrupts import answered
 from omnigraph.cli.meter import Unit
 from omnigraph.cli.options import (
     WORDS,
@@ -23,7 +24,7 @@ from omnigraph.cli.options import (
     target_options,
 )
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import is_terminal, printable
+from omnigraph.cli.streams import is_terminal, one_line
 from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
 
@@ -103,6 +104,7 @@ def load_command(
             output.notice("reading from the terminal; end with Ctrl-D")
         source, total_bytes = _source(files)
         started_s = clock.monotonic_s()
+        settings.writing = True
         with output.meter("reading", total_bytes, Unit.BYTES) as meter:
             result = graph.load(
                 source,
@@ -112,7 +114,9 @@ def load_command(
                 message=message,
                 progress=meter.advance_to,
             )
+        settings.published = result.commit.id if result.commit else None
         output.loaded(result, clock.monotonic_s() - started_s)
+        answered()
 
 
 def _source(files: Sequence[str]) -> tuple[Any, int | None]:
@@ -147,7 +151,7 @@ def _confirm(settings: Settings, place: str, *, can_ask: bool) -> None:
         return
     if not can_ask or not is_terminal(sys.stdin):
         raise UsageError(f"overwriting {place} needs --yes", hint="it is not on this machine")
-    question = f"Replace every type that the data mentions in {printable(place)}?"
+    question = f"Replace every type that the data mentions in {one_line(place)}?"
     if not click.confirm(question, err=True):
         settings.output.notice("nothing was changed")
         raise click.exceptions.Exit(FAILURE)

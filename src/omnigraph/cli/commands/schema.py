@@ -1,4 +1,4 @@
-"""`omnigraph schema`: the schema that a graph accepted."""
+"""`omnigraph schema`: the schema that a graph accepted, or that one is to get."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ import click
 
 from omnigraph.cli.options import (
     HELP_NAMES,
+    WORDS,
+    Family,
     common_options,
     examples,
     json_option,
     target,
     target_options,
 )
+from omnigraph.cli.schema_file import read_schema
 from omnigraph.cli.settings import Settings
 
 
 @click.group(
-    "schema", context_settings=HELP_NAMES, epilog=examples("omnigraph schema show ./fleet")
+    "schema",
+    cls=Family,
+    usual="show",
+    context_settings=HELP_NAMES,
+    epilog=examples("omnigraph schema show ./fleet", "omnigraph schema check fleet.pg"),
 )
+@json_option
+@common_options
 def schema_group() -> None:
-    """Look at the schema of a graph."""
+    """Look at the schema of a graph, or check a schema file."""
 
 
 @schema_group.command(
@@ -41,3 +50,26 @@ def show_command(settings: Settings, uri: str | None, store: str | None) -> None
 
     with open_graph(place) as graph:
         settings.output.schema(graph.snapshot())
+
+
+@schema_group.command(
+    "check",
+    epilog=examples(
+        "omnigraph schema check fleet.pg",
+        "omnigraph schema check fleet.pg --json | jq -r '.diagnostics[].message'",
+    ),
+)
+@click.argument("file", type=WORDS, metavar="FILE")
+@json_option
+@common_options
+@click.pass_obj
+def check_command(settings: Settings, file: str) -> None:
+    """Check a schema file without creating a graph.
+
+    FILE is a .pg text file, or - for stdin. Every finding is shown at its place.
+    """
+    text, name = read_schema(file, settings.output)
+
+    from omnigraph.schema.compile import compile_schema
+
+    settings.output.valid_schema(name, compile_schema(text, source_name=name))

@@ -7,9 +7,7 @@ are not finite. Null is exempt from all but the first.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +17,7 @@ from omnigraph.write.delta import TableDelta
 from omnigraph.write.rules.arrays import NO_POSITIONS, pc, true_at
 from omnigraph.write.rules.findings import Finding, Positions, row_finding, text_of
 from omnigraph.write.rules.identity import identity_members
+from omnigraph.write.rules.patterns import texts_without
 
 _INTEGER_BOUNDS = {
     Scalar.I32: (-(2**31), 2**31 - 1),
@@ -106,9 +105,8 @@ def _check(delta: TableDelta, check: Check) -> list[Finding]:
     column = delta.rows.column(name)
     # Each distinct text is searched once, however many rows hold it.
     distinct = pc.unique(column).drop_null()
-    search = _compiled(check.pattern).search
-    bad = [text for text in distinct.to_pylist() if search(text) is None]
-    rows = true_at(pc.is_in(column, value_set=pa.array(bad, column.type))) if bad else NO_POSITIONS
+    bad = texts_without(check.pattern, distinct)
+    rows = true_at(pc.is_in(column, value_set=bad)) if len(bad) else NO_POSITIONS
 
     def message(index: int) -> str:
         value = text_of(column[int(rows[index])].as_py())
@@ -118,11 +116,6 @@ def _check(delta: TableDelta, check: Check) -> list[Finding]:
         )
 
     return row_finding(delta, rows, rule="check", property_name=name, message=message)
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 def _enum(delta: TableDelta, prop: Property) -> list[Finding]:

@@ -1,0 +1,24 @@
+"""Ctrl-C in this process: it interrupts until the answer is given, and then it is too late.
+
+A result that was printed stays a success, whatever arrives while threads end and the interpreter
+shuts down. Commands that run inside another program (tests) leave its handler alone.
+"""
+
+from __future__ import annotations
+
+import signal
+from threading import current_thread, main_thread
+
+_owned = False
+
+
+def own() -> None:
+    """This process is the command line's: its handler may be changed."""
+    global _owned
+    _owned = current_thread() is main_thread()
+
+
+def answered() -> None:
+    """The command did what it was asked for and said so: from now on Ctrl-C is ignored."""
+    if _owned:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
