@@ -25,6 +25,7 @@ from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.results import Commits, LoadResult, TypeCount
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema_file import read_schema_file
 from omnigraph.storage.location import locate
 from omnigraph.view import SnapshotView
 from omnigraph.write.delta import WriteMode
@@ -279,17 +280,7 @@ def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
         if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
             return schema, "schema.pg"
     path = Path(schema)
-    try:
-        return path.read_bytes().decode("utf-8"), str(path)
-    except FileNotFoundError as e:
-        raise NotFoundError(
-            f"no schema file {path}",
-            kind=ErrorKind.FILE_NOT_FOUND,
-            hint="give the path of a .pg file",
-        ) from e
-    except (OSError, UnicodeDecodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"cannot read the schema file {path}: {reason}") from e
+    return read_schema_file(path), str(path)
 
 
 def _mode(mode: str) -> WriteMode:

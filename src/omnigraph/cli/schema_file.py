@@ -8,26 +8,17 @@ from typing import TextIO, cast
 
 from omnigraph.cli.output import Output
 from omnigraph.cli.streams import is_terminal
-from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.errors import UsageError
+from omnigraph.schema_file import decoded, read_schema_file
 
 STDIN = "-"
 
 
 def read_schema(name: str, output: Output) -> tuple[str, str]:
     """The text, and what findings in it call their place."""
-    shown = "<stdin>" if name == STDIN else name
-    try:
-        content = _stdin(output) if name == STDIN else Path(name).read_bytes()
-        return content.decode("utf-8"), shown
-    except FileNotFoundError as e:
-        raise NotFoundError(
-            f"no schema file {name}",
-            kind=ErrorKind.FILE_NOT_FOUND,
-            hint="give the path of a .pg file",
-        ) from e
-    except (OSError, UnicodeDecodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"cannot read the schema file {shown}: {reason}") from e
+    if name == STDIN:
+        return decoded(_stdin(output), "<stdin>"), "<stdin>"
+    return read_schema_file(Path(name)), name
 
 
 def _stdin(output: Output) -> bytes:

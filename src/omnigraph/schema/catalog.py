@@ -9,6 +9,7 @@ knows nothing about Lance, files or branches.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -131,7 +132,7 @@ class Cardinality:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphType:
+class GraphType(ABC):
     """What node and edge types share: identity, properties, constraints, one table."""
 
     id: int
@@ -152,8 +153,9 @@ class GraphType:
     annotations: tuple[Annotation, ...] = ()
 
     @property
+    @abstractmethod
     def kind(self) -> EntityKind:
-        raise NotImplementedError  # pragma: no cover - abstract
+        """Node or edge."""
 
     @property
     def table_key(self) -> str:
@@ -171,9 +173,9 @@ class GraphType:
         return {p.name: p for p in self.properties}
 
     @property
+    @abstractmethod
     def system_columns(self) -> tuple[str, ...]:
         """Columns every row has beside its properties."""
-        raise NotImplementedError  # pragma: no cover - abstract
 
 
 @dataclass(frozen=True, kw_only=True)
