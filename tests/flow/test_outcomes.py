@@ -129,6 +129,102 @@ def test_an_own_commit_is_recognised_below_later_ones(graphs, monkeypatch, kind,
     assert result.commit == commits[1]
 
 
+class Commits:
+    """Scripts what becomes of the commits of one store, then lets them through."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, store, *failures: Exception) -> None:
+        real = type(store).commit
+        script = iter(failures)
+
+        def commit(manifest, head, staged):
+            failure = next(script, None) if manifest is store else None
+            if failure is not None:
+                raise failure
+            return real(manifest, head, staged)
+
+        monkeypatch.setattr(type(store), "commit", commit)
+
+
+def intents(graph: omnigraph.Graph) -> int:
+    return len(list(graph._repository.objects.names("__recovery")))
+
+
+NO_ANSWER = OutcomeUnknownError(StorageError("no answer", kind=ErrorKind.STORAGE_TRANSIENT))
+REFUSED = OutcomeUnknownError(
+    StorageError("access denied", kind=ErrorKind.STORAGE_DENIED), refused=True
+)
+
+
+def test_a_refusal_of_the_only_try_is_a_plain_failure(graphs, monkeypatch) -> None:
+    mine, _ = graphs
+    mine.settle()
+    Commits(monkeypatch, mine._repository.branch("main").store, REFUSED)
+    with pytest.raises(omnigraph.StorageError) as caught:
+        mine.load(person("c"))
+    assert caught.value.kind is ErrorKind.STORAGE_DENIED
+    assert intents(mine) == 0
+
+
+def test_a_refusal_after_a_try_without_answer_leaves_the_outcome_open(graphs, monkeypatch) -> None:
+    """The first try may still be on its way to the store: nobody may call the write failed."""
+    mine, _ = graphs
+    mine.settle()
+    Commits(monkeypatch, mine._repository.branch("main").store, NO_ANSWER, REFUSED)
+    with pytest.raises(omnigraph.CommitUnknownError):
+        mine.load(person("c"))
+    assert intents(mine) == 1
+
+
+def test_a_failed_second_attempt_does_not_settle_the_first(graphs, monkeypatch) -> None:
+    mine, _ = graphs
+    mine.settle()
+    store = mine._repository.branch("main").store
+    Commits(monkeypatch, store, NO_ANSWER)
+    real = type(store).stage
+    calls = iter([real])
+
+    def stage(self, head, snapshot):
+        if next(calls, None) is None:
+            raise StorageError("access denied", kind=ErrorKind.STORAGE_DENIED)
+        return real(self, head, snapshot)
+
+    monkeypatch.setattr(type(store), "stage", stage)
+    with pytest.raises(omnigraph.CommitUnknownError):
+        mine.load(person("c"))
+    assert intents(mine) == 1
+
+
+def test_a_taken_version_settles_an_open_outcome(graphs, monkeypatch) -> None:
+    """Somebody else has the version that our lost commit wanted: it can never arrive."""
+    mine, other = graphs
+    store = mine._repository.branch("main").store
+    Commits(monkeypatch, store, NO_ANSWER)
+    real = publish._Operation._resolve
+
+    def resolve(self, txn, failure):
+        other.load(person("c"))
+        return real(self, txn, failure)
+
+    monkeypatch.setattr(publish._Operation, "_resolve", resolve)
+    with pytest.raises(omnigraph.ConstraintError, match="'c' exists already"):
+        mine.load(person("c"))
+    mine.settle()
+    other.settle()
+    assert intents(mine) == 0
+
+
+def test_a_store_that_never_answers_ends_in_an_open_outcome(graphs, monkeypatch) -> None:
+    mine, _ = graphs
+    mine.settle()
+    Commits(monkeypatch, mine._repository.branch("main").store, *[NO_ANSWER] * 10)
+    with pytest.raises(omnigraph.CommitUnknownError):
+        mine.load(person("c"))
+    assert intents(mine) == 1
+    monkeypatch.undo()
+    mine.load(person("d"))
+    assert names(mine) == ["a", "b", "d"]
+
+
 def test_a_reader_of_the_same_handle_cannot_move_the_ground_of_a_retry(graphs, monkeypatch) -> None:
     """Between judging the new head and pinning it, somebody publishes and a reader looks."""
     mine, other = graphs

@@ -19,10 +19,10 @@ from obstore.store import LocalStore, ObjectStore, S3Store
 
 from omnigraph.errors import ErrorKind, InternalError, StorageError, UsageError
 
-REQUEST_TIMEOUT_S = 60
+REQUEST_TIMEOUT_S = 30
 CONNECT_TIMEOUT_S = 5
 RETRIES_MAX = 4
-RETRY_TIMEOUT_S = 30
+RETRY_TIMEOUT_S = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

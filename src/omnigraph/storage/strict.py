@@ -9,6 +9,7 @@ costs the same at any depth of history and nothing ever has to be compacted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,19 @@ from lance import LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
-from omnigraph.errors import InternalError, OmnigraphError
+from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.tables import FILE_FORMAT
 
 _LAST_NAME = (1 << 64) - 1
+_REFUSALS = (
+    ErrorKind.STORAGE_DENIED,
+    ErrorKind.STORAGE_FULL,
+    ErrorKind.STORAGE_NOT_FOUND,
+    ErrorKind.STORAGE_CONFIGURATION,
+)
 _ZSTD = {"lance-encoding:compression": "zstd"}
 
 
@@ -35,9 +42,11 @@ class LostRaceError(Exception):
 class OutcomeUnknownError(Exception):
     """The store failed while the commit was being written: it may have landed or not."""
 
-    def __init__(self, cause: OmnigraphError) -> None:
+    def __init__(self, cause: OmnigraphError, *, refused: bool = False) -> None:
         super().__init__(str(cause))
         self.cause = cause
+        self.refused = refused
+        """The store was asked once and said no: then the commit did not land."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +178,12 @@ class StrictDataset:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as e:
-            # Whatever went wrong, the manifest may have been written before it did.
-            raise OutcomeUnknownError(translate(e, doing)) from e
+            # Whatever went wrong, the manifest may have been written before it did. A refusal
+            # proves the opposite, unless an earlier try of the same request is still on its way.
+            cause = translate(e, doing)
+            retried = re.search(r"after \d+ retries", str(e))
+            refused = cause.kind in _REFUSALS and retried is None
+            raise OutcomeUnknownError(cause, refused=refused) from e
         if made.version != current.version + 1:
             raise InternalError(f"version {made.version} after {current.version}, while {doing}")
         return _version(made, staged.rows)

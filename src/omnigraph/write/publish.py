@@ -54,13 +54,6 @@ ATTEMPTS_MAX = 64
 BACKOFF_MIN_S = 0.01
 BACKOFF_MAX_S = 1.0
 UNKNOWN_OUTCOMES_MAX = 3
-REFUSALS = (
-    ErrorKind.STORAGE_DENIED,
-    ErrorKind.STORAGE_FULL,
-    ErrorKind.STORAGE_NOT_FOUND,
-    ErrorKind.STORAGE_CONFIGURATION,
-)
-"""Answers that prove that the store did not take the commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,19 +106,25 @@ class _Operation:
         self._expectations: tuple[Expectation, ...] | None = None
         self._delta: GraphDelta | None = None
         self._intent: Future[None] | None = None
-        self._outcome_known = True
+        self._committing = False
+        """A commit was sent and nobody has looked yet what became of it."""
+        self._pending = False
+        """A commit was sent, is not there, and could still arrive: its version is not taken."""
         self._unknown_outcomes = 0
 
     def run(self) -> Receipt:
         """Publish, and leave nothing behind that is not needed."""
         try:
             return self._run()
-        except Exception:
+        except Exception as e:
             # Running tasks may still write; what they wrote can only be dropped afterwards.
             self._stager.drain()
-            if self._intent is not None and self._outcome_known:
+            may_land = self._committing or self._pending
+            if self._intent is not None and not may_land:
                 wait([self._intent])
                 self._repository.discard([intent_name(self._id), *self._stager.leftovers])
+            if may_land and isinstance(e, OmnigraphError) and not isinstance(e, CommitUnknownError):
+                raise self._unknown(e) from e
             raise
         except BaseException:  # An interrupt waits for nothing; the intent stays as its trace.
             self._stager.forget_handles()
@@ -228,7 +227,7 @@ class _Operation:
         if self._repository.durability is Durability.FSYNC:
             self._sync_staged(txn, staged, store.files_of(next_head))
         hit(FailPoint.PUBLISH_BEFORE_COMMIT)
-        self._outcome_known = False
+        self._committing = True
         head = store.commit(txn.head, next_head)
         hit(FailPoint.PUBLISH_AFTER_COMMIT)
         for key, item in staged.items():
@@ -257,20 +256,20 @@ class _Operation:
                     break
         except OmnigraphError as e:
             raise self._unknown(e) from e
-        if isinstance(failure, OutcomeUnknownError):
-            self._check_retryable(failure.cause)
-        self._outcome_known = True
+        # While the version after our base is not taken, a commit that was sent can still take it:
+        # absent now is not absent for good. Once it is taken the condition keeps ours out.
+        unknown = isinstance(failure, OutcomeUnknownError)
+        refused = unknown and failure.refused
+        taken = newest.snapshot.version > txn.snapshot.version
+        self._pending = not taken and (self._pending or not refused)
+        self._committing = False
+        if unknown:
+            self._unknown_outcomes += 1
+            given_up = self._pending and self._unknown_outcomes > UNKNOWN_OUTCOMES_MAX
+            if refused or given_up:
+                raise failure.cause
+        # Asking a store again that stumbled is safe: of two commits for one version one wins.
         return newest, False
-
-    def _check_retryable(self, cause: OmnigraphError) -> None:
-        """Our commit is not there. A store that refused it is reported, one that stumbled is asked
-        again: the commit is conditional, so a late arrival of the first cannot double it."""
-        if cause.kind in REFUSALS:
-            self._outcome_known = True
-            raise cause
-        self._unknown_outcomes += 1
-        if self._unknown_outcomes > UNKNOWN_OUTCOMES_MAX:
-            raise self._unknown(cause) from cause
 
     def _unknown(self, cause: OmnigraphError) -> CommitUnknownError:
         return CommitUnknownError(
