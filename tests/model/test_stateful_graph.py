@@ -22,6 +22,7 @@ NUMBERS = st.none() | st.integers(-5, 5)
 PEOPLE = st.builds(
     lambda name, age: {"type": "Person", "data": {"name": name, "age": age}}, NAMES, NUMBERS
 )
+OTHERS = st.builds(lambda n: {"type": "Person", "data": {"name": f"p{n}"}}, st.integers(0, 9))
 TOWNS = st.builds(lambda name: {"type": "City", "data": {"name": name}}, CITIES)
 KNOWS = st.builds(
     lambda i, a, b, since: {"edge": "Knows", "from": a, "to": b, "data": {"id": i, "since": since}},
@@ -54,6 +55,13 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
             omnigraph.open(self.folder / "g"),
         ]
 
+        # Most histories start with somebody there, else nearly every edge would dangle.
+        people = [{"type": "Person", "data": {"name": n}} for n in "abc"]
+        towns = [{"type": "City", "data": {"name": n}} for n in "xy"]
+        self.expect(
+            lambda: self.handles[0].load(people + towns, mode="merge"), people + towns, "merge"
+        )
+
     def teardown(self) -> None:
         for handle in self.handles:
             handle.close()
@@ -62,6 +70,17 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES)
     def load(self, which: int, records: list[dict], mode: str) -> None:
         self.expect(lambda: self.handles[which].load(records, mode=mode), records, mode)
+
+    @rule(which=st.integers(0, 1), people=st.lists(PEOPLE | OTHERS, min_size=1, max_size=6))
+    def add_people_one_by_one(self, which: int, people: list[dict]) -> None:
+        """Small writes in a row on one handle: it must know what it wrote itself."""
+        for one in people:
+            self.expect(lambda one=one: self.handles[which].load([one]), [one], "append")
+
+    @rule(which=st.integers(0, 1), edges=st.lists(KNOWS | LIKES, min_size=1, max_size=4))
+    def add_edges_one_by_one(self, which: int, edges: list[dict]) -> None:
+        for one in edges:
+            self.expect(lambda one=one: self.handles[which].load([one]), [one], "append")
 
     def expect(self, load, records: list[dict], mode: str) -> None:
         try:
