@@ -18,6 +18,7 @@ LAYERS = (
     ("manifest",),
     ("write",),
     ("load", "results"),
+    ("query",),
     ("view",),
     ("graph",),
     ("cli",),

@@ -1,0 +1,1 @@
+"""The query language: `.gq` text to rows, and to changes."""
