@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PEERS  := $(VENV)/.peers
+LOCK   := $(BIN)/uv pip compile --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet
 
 .PHONY: demo test check format golden bench lock clean help
 
@@ -14,6 +16,10 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(PEERS): $(READY) requirements/bench.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
 demo: $(READY)   ## build an example graph and look at it
@@ -36,13 +42,15 @@ golden: $(READY) ## rewrite golden files; review the diff
 	GOLDEN_UPDATE=1 $(BIN)/python -m pytest -q tests/unit/schema/test_golden.py
 	$(BIN)/python -m omnigraph.cli.reference > docs/reference/cli.md
 
-bench: $(READY)  ## ratios against raw pylance, measured in one run
+bench: $(PEERS)  ## ratios against raw pylance and other engines, measured in one run
 	$(BIN)/python benchmarks/bulk_load.py
 	$(BIN)/python benchmarks/single_commit.py
+	$(BIN)/python benchmarks/queries.py
 
 lock: $(READY)   ## compile the locked versions from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet -o requirements/dev.txt
+	$(LOCK) pyproject.toml --group dev -o requirements/dev.txt
+	$(LOCK) --group bench --constraint requirements/dev.txt -o requirements/bench.txt
 
 clean:           ## remove everything that was built
 	rm -rf $(VENV) .demo .bench .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
 """The benchmark graph, the same on every run: people, documents, who knows and mentions whom.
 
-Size M is 200k nodes and 1M edges. Keys are strings; `Knows` has power-law degrees.
+Size M is 200k nodes and 1M edges. Keys are strings; `Knows` has power-law degrees, and no pair of
+people twice, so that paths and pairs are counted alike by every engine.
 """
 
 from __future__ import annotations
@@ -21,16 +22,29 @@ def strings(prefix: str, numbers: np.ndarray) -> pa.Array:
     return pa.array([f"{prefix}{n}" for n in numbers.tolist()], pa.string())
 
 
+def acquaintances(
+    rng: np.random.Generator, people: int, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Who knows whom: power-law degrees on both sides, no pair twice, nobody themselves."""
+    out_weight = np.cumsum(np.minimum(rng.pareto(1.6, people) + 0.3, 1000))
+    in_weight = np.cumsum(np.minimum(rng.pareto(1.6, people) + 0.3, 1000))
+    pairs = np.empty(0, np.int64)
+    while len(pairs) < count:
+        draws = int((count - len(pairs)) * 1.15) + 100
+        src = np.searchsorted(out_weight, rng.random(draws) * out_weight[-1])
+        dst = np.searchsorted(in_weight, rng.random(draws) * in_weight[-1])
+        pairs = np.unique(np.concatenate([pairs, (src * people + dst)[src != dst]]))
+    pairs = rng.permutation(pairs)[:count]
+    return pairs // people, pairs % people
+
+
 def tables(size: str, seed: int = 7) -> dict[str, pa.Table]:
     """Arrow tables by type, in the column order and types of the graph's own tables."""
     nodes, edges = SIZES[size]
     rng = np.random.default_rng(seed)
     people, documents = int(nodes * 0.8), int(nodes * 0.2)
     knows, mentions = int(edges * 0.8), int(edges * 0.2)
-    out_weight = np.cumsum(np.minimum(rng.pareto(1.6, people) + 0.3, 1000))
-    in_weight = np.cumsum(np.minimum(rng.pareto(1.6, people) + 0.3, 1000))
-    src = np.searchsorted(out_weight, rng.random(knows) * out_weight[-1])
-    dst = np.searchsorted(in_weight, rng.random(knows) * in_weight[-1])
+    src, dst = acquaintances(rng, people, knows)
     words = np.array([f"word{i}" for i in range(5000)])
     zipf = 1 / np.arange(1, 5001) ** 1.05
     picks = rng.choice(5000, size=(documents, 60), p=zipf / zipf.sum())

@@ -6,6 +6,7 @@ The classes answer one question, "what do I do now?":
     ├── UsageError            call it differently (bad option, bad argument)
     ├── SchemaError           fix the .pg text (carries diagnostics)
     ├── QueryError            fix the .gq text (carries diagnostics)
+    ├── ParameterError        call the query with other values: one is missing, unknown or wrong
     ├── InputError            fix the data: it cannot be read as this graph's data
     ├── ConstraintError       fix the data: it breaks a rule of the schema (carries violations)
     ├── ConflictError         somebody else was faster: look again, then retry the whole operation
@@ -37,6 +38,7 @@ class ErrorKind(StrEnum):
     USAGE = "usage"
     SCHEMA = "schema"
     QUERY = "query"
+    PARAMETER = "parameter"
     INPUT = "input"
     CONSTRAINT = "constraint"
     KEY_CONFLICT = "key_conflict"
@@ -218,6 +220,12 @@ class QueryError(TextError):
     """The query text is not a valid query on this schema."""
 
     default_kind = ErrorKind.QUERY
+
+
+class ParameterError(OmnigraphError):
+    """The values given for a query's parameters do not fit its declaration; nothing ran."""
+
+    default_kind = ErrorKind.PARAMETER
 
 
 class InputError(OmnigraphError):

@@ -11,7 +11,7 @@ Everything here delegates: reading to a pinned snapshot, writing to the one writ
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -23,7 +23,11 @@ from omnigraph.load.run import load_rows
 from omnigraph.load.sources import plan_input
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
-from omnigraph.results import Commits, LoadResult, TypeCount
+from omnigraph.query.engine import Explanation, QueryEngine
+
+from omnigraph.query.search.embedding import Embedder
+from omnigraph.query.typed import Mutation
+from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema_file import read_schema_file
 from omnigraph.storage.location import locate
@@ -66,12 +70,14 @@ def open(
     uri: Uri,
     *,
     durability: str = "process",
+    embedder: Embedder | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> Graph:
     """Open the graph at ``uri``. Raises ``NotFoundError`` if there is none.
 
     Opening writes nothing. It costs at most 6 object-store requests at any depth of history.
+    ``embedder`` turns the text of a ``nearest`` search into a vector.
     """
     location = locate(uri)
     if location.local_path is not None:
@@ -79,7 +85,7 @@ def open(
     repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
     head = repository.branch(MAIN).head
     repository.schema(head.snapshot.schema_hash)
-    return Graph(repository)
+    return Graph(repository, embedder)
 
 
 class Graph:
@@ -89,8 +95,9 @@ class Graph:
     that happens by itself.
     """
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
         self._open: Repository | None = repository
+        self._engine = QueryEngine(repository, embedder)
         self._uri = repository.location.uri
 
     @property
@@ -186,7 +193,107 @@ class Graph:
     def snapshot(self, branch: str = MAIN) -> SnapshotView:
         """The newest state of a branch, fixed from now on whatever others publish."""
         snapshot = self._repository.branch(branch).refresh().snapshot
-        return SnapshotView(self._repository, snapshot)
+        return SnapshotView(self._repository, snapshot, self._engine)
+
+    def query(
+        self,
+        text: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        branch: str = MAIN,
+        commit: str | None = None,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+    ) -> QueryResult:
+        """Run a read of the query language on the newest state of a branch, or at a commit.
+
+        ``text`` is `.gq` text: one query, or several with ``name`` saying which, or a bare body
+        such as ``match { … } return { … }``. ``params`` gives a value to every parameter.
+
+        Raises ``QueryError`` (the text has findings), ``ParameterError`` (missing, unknown or wrong
+        parameters) and ``LimitError`` (more time or memory than allowed: ``timeout_s``,
+        ``memory_bytes``, or the environment's OMNIGRAPH_QUERY_TIMEOUT and _MEMORY).
+        """
+        return self._view(branch, commit).query(
+            text, params, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes
+        )
+
+    def explain(
+        self,
+        text: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        branch: str = MAIN,
+        commit: str | None = None,
+        analyze: bool = False,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+    ) -> Explanation:
+        """How a read is run, step by step; with ``analyze`` it is run and every step says how many
+        rows, milliseconds and requests it took."""
+        return self._view(branch, commit).explain(
+            text,
+            params,
+            name=name,
+            analyze=analyze,
+            timeout_s=timeout_s,
+            memory_bytes=memory_bytes,
+        )
+
+    def mutate(
+        self,
+        text: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a mutation of the query language as one atomic commit.
+
+        With ``if_commit`` it is published only if that commit is still the newest of the branch;
+        else ``ConflictError`` with kind ``precondition_failed``. A mutation that changes nothing
+        publishes nothing: ``commit`` is then None.
+        """
+        from omnigraph.query.mutate import run_mutation
+
+        repository = self._repository
+        head = repository.branch(branch).head
+        schema = repository.schema(head.snapshot.schema_hash)
+        query = self._engine.prepare(text, name, schema).query
+        if not isinstance(query.body, Mutation):
+            raise UsageError(
+                "this query only reads", hint="run it with query: 'omnigraph query', graph.query(…)"
+            )
+        outcome = run_mutation(
+            repository,
+            query.body,
+            self._engine.values(query, params),
+            branch=branch,
+            actor=actor,
+            message=message,
+            expected_commit=if_commit,
+        )
+        return MutationResult(
+            branch=branch,
+            query_name=query.name,
+            affected_nodes=outcome.affected_nodes,
+            affected_edges=outcome.affected_edges,
+            actor=actor,
+            commit=outcome.receipt.commit,
+            changes=outcome.receipt.changes,
+        )
+
+    def _view(self, branch: str, commit: str | None) -> SnapshotView:
+        if commit is None:
+            return self.snapshot(branch)
+        found = self.commit(commit, branch=branch)
+        head = self._repository.branch(branch).store.at(found.manifest_version)
+        return SnapshotView(self._repository, head.snapshot, self._engine)
 
     def commits(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
@@ -48,6 +49,62 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"<{len(self)} rows: {', '.join(self._table.column_names)}>"
+
+
+class QueryResult(Rows):
+    """The rows of a query, and which state of the graph they are from."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        *,
+        query_name: str | None,
+        branch: str,
+        commit_id: str,
+        manifest_version: int,
+    ) -> None:
+        super().__init__(table)
+        self.query_name = query_name
+        self.branch = branch
+        self.commit_id = commit_id
+        """The commit whose state was read."""
+        self.manifest_version = manifest_version
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in order."""
+        return self._table.column_names
+
+    def _repr_html_(self) -> str:
+        """A table, in notebooks."""
+        return html_table(self._table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutationResult:
+    """What a mutation did."""
+
+    branch: str
+    query_name: str | None
+    affected_nodes: int
+    """Distinct nodes that statements inserted, matched or removed."""
+    affected_edges: int
+    actor: str | None
+    commit: GraphCommit | None
+    """None when nothing changed: then nothing was published."""
+    changes: Mapping[str, TableChange]
+    """Exact counts by table key, e.g. ``node:Person``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``mutate --json``."""
+        return {
+            "branch": self.branch,
+            "query_name": self.query_name,
+            "affected_nodes": self.affected_nodes,
+            "affected_edges": self.affected_edges,
+            "actor_id": self.actor,
+            "commit": self.commit.to_dict() if self.commit else None,
+        }
 
 
 class Commits(Sequence[GraphCommit]):
@@ -169,6 +226,26 @@ class Dataset:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+HTML_ROWS_MAX = 100
+
+
+def html_table(table: pa.Table) -> str:
+    """The first rows as an HTML table; nulls are empty, text is escaped."""
+    shown = table.slice(0, HTML_ROWS_MAX).to_pylist()
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(row[n])}</td>" for n in table.column_names) + "</tr>"
+        for row in shown
+    )
+    more = table.num_rows - len(shown)
+    note = f"<p>… and {more} more rows</p>" if more > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else escape(str(value))
 
 
 def instant(micros: int) -> datetime:

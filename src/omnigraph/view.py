@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +19,9 @@ from omnigraph.errors import UsageError
 from omnigraph.load.export import write_jsonl
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
-from omnigraph.results import Dataset, Rows
+from omnigraph.query.engine import Explanation, QueryEngine
+from omnigraph.query.exec.limits import Limits
+from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.schema.lookup import type_named
@@ -28,9 +30,12 @@ from omnigraph.schema.lookup import type_named
 class SnapshotView:
     """A graph at one moment: what it holds, and its rows."""
 
-    def __init__(self, repository: Repository, snapshot: Snapshot) -> None:
+    def __init__(
+        self, repository: Repository, snapshot: Snapshot, engine: QueryEngine | None = None
+    ) -> None:
         self._repository = repository
         self._snapshot = snapshot
+        self._engine = engine or QueryEngine(repository)
         self._schema = repository.schema(snapshot.schema_hash)
 
     @property
@@ -92,6 +97,46 @@ class SnapshotView:
         wanted = pa.schema([schema.field(n) for n in names])
         batches = [b.cast(wanted) for b in self._batches(graph_type, names)]
         return Rows(pa.Table.from_batches(batches, schema=wanted))
+
+    def query(
+        self,
+        text: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+    ) -> QueryResult:
+        """Run a read on this snapshot; see ``Graph.query``."""
+        engine, snapshot = self._engine, self._snapshot
+        prepared = engine.prepare(text, name, self._schema)
+        limits = Limits.of(timeout_s, memory_bytes)
+        return QueryResult(
+            engine.read(prepared, snapshot, params, limits),
+            query_name=prepared.query.name,
+            branch=snapshot.branch,
+            commit_id=snapshot.head.id,
+            manifest_version=snapshot.version,
+        )
+
+    def explain(
+        self,
+        text: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        analyze: bool = False,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+    ) -> Explanation:
+        """How a read would run on this snapshot; see ``Graph.explain``."""
+        return self._engine.explain(
+            self._engine.prepare(text, name, self._schema),
+            self._snapshot,
+            params,
+            Limits.of(timeout_s, memory_bytes),
+            analyze=analyze,
+        )
 
     def export(
         self,

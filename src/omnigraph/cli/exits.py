@@ -22,6 +22,7 @@ EXIT_CODES: Mapping[ErrorKind, int] = MappingProxyType(
         ErrorKind.USAGE: USAGE,
         ErrorKind.SCHEMA: FAILURE,
         ErrorKind.QUERY: FAILURE,
+        ErrorKind.PARAMETER: FAILURE,
         ErrorKind.INPUT: FAILURE,
         ErrorKind.CONSTRAINT: FAILURE,
         ErrorKind.KEY_CONFLICT: FAILURE,

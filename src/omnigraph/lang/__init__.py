@@ -1,7 +1,8 @@
 """What both languages share: source text, tokens, lexer, token cursor, spelling hints."""
 
 from omnigraph.lang.cursor import Cursor, ParseFailure
-from omnigraph.lang.lexer import LexicalKind, LexicalProblem, tokenize
+from omnigraph.lang.findings import TextFindings
+from omnigraph.lang.lexer import LexicalKind, LexicalProblem, comments, tokenize
 from omnigraph.lang.source import Source, Span
 from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
@@ -13,9 +14,11 @@ __all__ = [
     "ParseFailure",
     "Source",
     "Span",
+    "TextFindings",
     "Token",
     "TokenKind",
     "closest",
+    "comments",
     "did_you_mean",
     "misspelling_of",
     "tokenize",

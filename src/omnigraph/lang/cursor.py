@@ -47,6 +47,11 @@ class Cursor:
         return self._tokens[self._at]
 
     @property
+    def index(self) -> int:
+        """How many tokens stand before the current one."""
+        return self._at
+
+    @property
     def last_span(self) -> Span:
         """Place of the token taken last."""
         return self._tokens[max(0, self._at - 1)].span

@@ -4,12 +4,15 @@
 
 The lexer takes whole words and knows no keyword. It never raises: what it cannot read is recorded
 as a problem and skipped, so that one run reports all of them. The problems carry a kind and not a
-code, because each language numbers its own codes.
+code, because each language numbers its own codes. Comments are no tokens; who lays out a text again
+asks for them with ``comments``.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -20,7 +23,8 @@ from omnigraph.lang.tokens import Token, TokenKind
 # look-ahead keeps `1.5x` from being read as a number and a word.
 _TOKEN = re.compile(
     r"""
-      (?P<space>[ \t\r\n]+ | //[^\n]*)
+      (?P<space>[ \t\r\n]+)
+    | (?P<line_comment>//[^\n]*)
     | (?P<comment>/\*)
     | (?P<string>")
     | (?P<float>[0-9]+\.[0-9]+(?![A-Za-z0-9_]))
@@ -59,9 +63,35 @@ class LexicalProblem:
     hint: str | None = None
 
 
+CUTS_OFF = (LexicalKind.UNTERMINATED_STRING, LexicalKind.UNTERMINATED_COMMENT)
+"""After one of these the rest of the text is lost."""
+
+
 def tokenize(source: Source) -> tuple[list[Token], list[LexicalProblem]]:
     """All tokens, the last one of kind ``END``, and everything that could not be read."""
-    return _Lexer(source.text).run()
+    lexer = _Lexer(source.text)
+    lexer.run()
+    return lexer.tokens, lexer.problems
+
+
+def comments(source: Source) -> list[Span]:
+    """The places of all comments in the order of the text, each with its ``//`` or ``/* */``."""
+    lexer = _Lexer(source.text)
+    lexer.run()
+    return lexer.comments
+
+
+def holes(tokens: Sequence[Token], problems: Iterable[LexicalProblem]) -> frozenset[int]:
+    """Starts of the tokens that stand directly behind characters that were skipped."""
+    starts = [t.span.start for t in tokens]
+    found: set[int] = set()
+    for p in problems:
+        index = bisect_left(starts, p.span.start)
+        # One inside a string leaves no hole: the string is there.
+        inside = index > 0 and tokens[index - 1].span.end > p.span.start
+        if p.kind is LexicalKind.ILLEGAL_CHARACTER and not inside:
+            found.add(starts[index])
+    return frozenset(found)
 
 
 class _Lexer:
@@ -70,25 +100,27 @@ class _Lexer:
         self.at = 1 if text.startswith("\ufeff") else 0
         self.tokens: list[Token] = []
         self.problems: list[LexicalProblem] = []
+        self.comments: list[Span] = []
 
-    def run(self) -> tuple[list[Token], list[LexicalProblem]]:
+    def run(self) -> None:
         while self.at < len(self.text):
             match = _TOKEN.match(self.text, self.at)
             group = match.lastgroup if match else None
             if match is None or group is None:
                 self._illegal()
             elif group == "comment":
-                self._comment()
+                self._block_comment()
             elif group == "string":
                 self._string()
             else:
-                if group != "space":
+                if group == "line_comment":
+                    self.comments.append(Span(start=self.at, end=match.end()))
+                elif group != "space":
                     self._simple(group, match.group())
                 self.at = match.end()
         end = len(self.text)
         self.tokens.append(Token(kind=TokenKind.END, text="", span=Span(start=end, end=end)))
         self._surrogates()
-        return self.tokens, self.problems
 
     def _simple(self, group: str, text: str) -> None:
         kind = TokenKind[group.upper()]
@@ -114,7 +146,7 @@ class _Lexer:
             hint=_illegal_hint(text),
         )
 
-    def _comment(self) -> None:
+    def _block_comment(self) -> None:
         end = self.text.find("*/", self.at + 2)
         if end < 0:
             span = Span(start=self.at, end=self.at + 2)
@@ -122,6 +154,7 @@ class _Lexer:
             self._problem(LexicalKind.UNTERMINATED_COMMENT, span, message, expected="`*/`")
             self.at = len(self.text)
         else:
+            self.comments.append(Span(start=self.at, end=end + 2))
             self.at = end + 2
 
     def _string(self) -> None:

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from omnigraph.load.temporal import DAY_MAX, DAY_MIN, MS_MAX, MS_MIN
 from omnigraph.load.values import ValueRefused, decode_blob
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.temporal import DAY_MAX, DAY_MIN, MS_MAX, MS_MIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from omnigraph.load import temporal
 from omnigraph.load.problems import one_line
+from omnigraph.schema import temporal
 from omnigraph.schema.catalog import PropertyType, Scalar
 
 Converter = Callable[[Any], Any]

@@ -8,16 +8,12 @@ broken declaration is reported in one go. Keywords are contextual: a property ma
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
 from omnigraph.lang.cursor import Cursor, ParseFailure
-from omnigraph.lang.lexer import LexicalKind, LexicalProblem, tokenize
-from omnigraph.lang.source import Span
+from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, holes, tokenize
+from omnigraph.lang.numbers import refuse_exponent
 from omnigraph.lang.suggest import did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
@@ -26,10 +22,6 @@ from omnigraph.schema.findings import Findings
 from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES
 
 _LEXICAL_CODES = {kind: Code[kind.name] for kind in LexicalKind}
-_CUTS_OFF = (LexicalKind.UNTERMINATED_STRING, LexicalKind.UNTERMINATED_COMMENT)
-_EXPONENT = re.compile(r"[0-9]+(?:\.[0-9]+)?[eE][+-]?([0-9]+)(?![A-Za-z0-9_])")
-_WRITTEN_OUT_MAX = 30
-"""A greater exponent is not spelled out in digits."""
 
 
 def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
@@ -41,22 +33,9 @@ def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
     for p in problems:
         code = _LEXICAL_CODES[p.kind]
         findings.add(code, p.span, p.message, expected=p.expected, hint=p.hint)
-    cut_off = any(p.kind in _CUTS_OFF for p in problems)
-    parser = _Parser(Cursor(tokens), findings, cut_off=cut_off, holes=_holes(tokens, problems))
+    cut_off = any(p.kind in CUTS_OFF for p in problems)
+    parser = _Parser(Cursor(tokens), findings, cut_off=cut_off, holes=holes(tokens, problems))
     return parser.schema(), parser.complete and not problems
-
-
-def _holes(tokens: Sequence[Token], problems: Iterable[LexicalProblem]) -> frozenset[int]:
-    """Starts of the tokens that stand directly behind characters that were skipped."""
-    starts = [t.span.start for t in tokens]
-    found: set[int] = set()
-    for p in problems:
-        index = bisect_left(starts, p.span.start)
-        # One inside a string leaves no hole: the string is there.
-        inside = index > 0 and tokens[index - 1].span.end > p.span.start
-        if p.kind is LexicalKind.ILLEGAL_CHARACTER and not inside:
-            found.add(starts[index])
-    return frozenset(found)
 
 
 class _Parser:
@@ -370,17 +349,7 @@ class _Parser:
         return sign * Fraction(self.cursor.take().text)
 
     def _refuse_exponent(self) -> None:
-        """`1e3` is a word to the lexer, and `1.5e3` three tokens; say what is meant instead."""
-        if self.cursor.here.kind not in (TokenKind.INT, TokenKind.FLOAT, TokenKind.DIGIT_WORD):
-            return
-        found = _EXPONENT.match(self.findings.source.text, self.cursor.here.span.start)
-        if found is None:
-            return
-        digits = found.group(1).lstrip("0") or "0"
-        short = len(digits) < 3 and int(digits) <= _WRITTEN_OUT_MAX
-        plain = f": write {Decimal(found.group()):f}" if short else ""
-        span = Span(start=found.start(), end=found.end())
-        raise ParseFailure(f"numbers have no exponent here{plain}", span)
+        refuse_exponent(self.findings.source, self.cursor.here)
 
     def _value(self, *, bare_word: bool = True) -> ast.Value:
         self._refuse_exponent()

@@ -1,19 +1,55 @@
 """A bounded cache of table columns, kept per immutable file.
 
-Checks ask the same few columns again and again: ids, endpoints, unique values. Files never change
-once written, so a column of a fragment can be kept under the names of its files; after a commit
-only the new fragments are read. The cache changes cost, never an answer.
+Checks and queries ask the same columns again and again. Files never change once written, so a
+column of a fragment can be kept under the names of its files: after a commit only new files are
+read. A deletion changes no file either, it only hides rows: what was read before it still serves,
+narrowed to the rows that are left. The cache changes cost, never an answer.
 """
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from threading import Lock
 
+import numpy as np
 import pyarrow as pa
 
-FragmentKey = tuple[str, ...]
-"""The fragment's data files and its deletion file: together they determine its live rows."""
+from omnigraph.storage.layout import Offsets
+
+FilesKey = tuple[str, ...]
+"""The data files of a fragment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnPart:
+    """A column of one fragment as it was read."""
+
+    values: pa.ChunkedArray
+    offsets: Offsets | None
+    """The rows it has; None for all rows of the files."""
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + (0 if self.offsets is None else self.offsets.nbytes)
+
+    def narrowed(self, live: Offsets | None) -> pa.ChunkedArray | None:
+        """The values of the live rows; None if some of them were never read."""
+        if live is None:
+            return self.values if self.offsets is None else None
+        if self.offsets is None:
+            return self.values.take(pa.array(live))
+        if len(self.offsets) == len(live):
+            return self.values if np.array_equal(self.offsets, live) else None
+        places = np.searchsorted(self.offsets, live)
+        if len(places) and (places[-1] >= len(self.offsets)):
+            return None
+        if not np.array_equal(self.offsets[places], live):
+            return None
+        return self.values.take(pa.array(places))
 
 
 class ColumnCache:
@@ -21,28 +57,27 @@ class ColumnCache:
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
-        self._entries: OrderedDict[tuple[FragmentKey, str], pa.ChunkedArray] = OrderedDict()
+        self._entries: OrderedDict[tuple[FilesKey, str], ColumnPart] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
-    def get(self, fragment: FragmentKey, column: str) -> pa.ChunkedArray | None:
-        """The column if it is here."""
+    def get(self, files: FilesKey, column: str) -> ColumnPart | None:
+        """The column as it was read, if it is here."""
         with self._lock:
-            entry = self._entries.get((fragment, column))
+            entry = self._entries.get((files, column))
             if entry is not None:
-                self._entries.move_to_end((fragment, column))
+                self._entries.move_to_end((files, column))
             return entry
 
-    def put(self, fragment: FragmentKey, column: str, values: pa.ChunkedArray) -> None:
+    def put(self, files: FilesKey, column: str, part: ColumnPart) -> None:
         """Keep a column; makes room by forgetting what was not used for longest."""
-        size = values.nbytes
-        if size > self.bytes_max:
+        if part.nbytes > self.bytes_max:
             return
         with self._lock:
-            if (fragment, column) in self._entries:
-                return
-            self._entries[fragment, column] = values
-            self._bytes += size
+            old = self._entries.pop((files, column), None)
+            self._bytes -= old.nbytes if old is not None else 0
+            self._entries[files, column] = part
+            self._bytes += part.nbytes
             while self._bytes > self.bytes_max:
                 _, dropped = self._entries.popitem(last=False)
                 self._bytes -= dropped.nbytes

@@ -12,13 +12,15 @@ name becomes known only through a publish. Nothing here moves a dataset's HEAD.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 import lance
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset, LanceOperation
@@ -26,11 +28,13 @@ from lance.fragment import write_fragments
 
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.storage.columns import ColumnCache, FragmentKey
+from omnigraph.storage.columns import ColumnCache, ColumnPart
 from omnigraph.storage.faults import translated
+from omnigraph.storage.layout import OFFSET_MASK, Fragment, Layout, Offsets, Positions
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.rows import is_blob, read_rows
 
 if TYPE_CHECKING:
     from omnigraph.storage.namespace import StagingNamespace
@@ -103,6 +107,8 @@ class Table:
         self._cache = cache
         self._known: dict[str, pa.ChunkedArray] = {}
         """Whole columns of this version, while they are small enough to keep."""
+        self._live: dict[int, Offsets] = {}
+        """Live rows of fragments that have deletions."""
 
     def files_since(self, base: Table | None) -> list[str]:
         """Data and deletion files that this version has and ``base`` has not, from the root."""
@@ -151,26 +157,108 @@ class Table:
                 grown = pa.chunked_array([grown.combine_chunks()], column.type)
             self._known[name] = grown
 
-    def _read_columns(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
-        """Columns fragment by fragment: only fragments not seen before are read."""
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the rows lie; from metadata alone, but for files that say what was deleted."""
+        fragments = [Fragment.of(f.metadata) for f in self.dataset.get_fragments()]
+        return Layout(fragments, self._live_offsets)
+
+    def _live_offsets(self, fragment: Fragment) -> Offsets:
+        if fragment.id not in self._live:
+            with translated(f"reading deletions of {self.name.path}", referenced=True):
+                addresses = self.dataset.scanner(
+                    columns=[],
+                    with_row_address=True,
+                    fragments=[self.dataset.get_fragment(fragment.id)],
+                    scan_in_order=True,
+                ).to_table()["_rowaddr"]
+            self._live[fragment.id] = addresses.to_numpy().astype(np.int64) & OFFSET_MASK
+        return self._live[fragment.id]
+
+    def take(self, positions: Sequence[int] | Positions, columns: Sequence[str]) -> pa.Table:
+        """Some rows by their positions, read from the files; blobs as plain bytes."""
+        with translated(f"reading rows of {self.name.path}", referenced=True):
+            places = np.asarray(positions, np.int64)
+            return read_rows(self.dataset, places, columns, self.row_count)
+
+    def positions(self, column: str, values: pa.Array) -> Positions:
+        """Where ``column`` is one of ``values``, ascending."""
+        if not self._fits_cache(1) and column in self.indexed_columns:
+            rows = self.where(pc.field(column).isin(values), (column,))
+            addresses = rows["_rowaddr"].to_numpy().astype(np.int64)
+            return np.sort(self.layout.positions(addresses))
+        found, start = [np.empty(0, np.int64)], 0
+        for part in self._column_parts(column):
+            mask = pc.is_in(part, value_set=values, skip_nulls=True)
+            found.append(np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + start)
+            start += len(part)
+        return np.concatenate(found)
+
+    def _column_parts(self, column: str) -> Iterable[pa.Array]:
+        """A column piece by piece: what is kept already, or streamed when it is too large."""
+        if self._fits_cache(1):
+            return self.columns((column,)).column(0).chunks
+        return (batch.column(0) for batch in self.batches((column,)))
+
+    def where(
+        self, condition: pc.Expression, columns: Sequence[str], *, fragments: Sequence[int] = ()
+    ) -> pa.Table:
+        """Rows that Lance finds for a typed condition, with their addresses in ``_rowaddr``."""
+        with translated(f"searching {self.name.path}", referenced=True):
+            some = [self.dataset.get_fragment(f) for f in fragments]
+            return self.dataset.scanner(
+                columns=list(columns),
+                filter=condition,
+                fragments=some or None,
+                with_row_address=True,
+                scan_in_order=True,
+            ).to_table()
+
+    @cached_property
+    def indexed_columns(self) -> frozenset[str]:
+        """Columns with an index that finds single values."""
+        with translated(f"reading indexes of {self.name.path}", referenced=True):
+            return frozenset(
+                name
+                for index in self.dataset.describe_indices()
+                if index.index_type.upper() == "BTREE"
+                for name in index.field_names
+            )
+
+    @property
+    def reads(self) -> int:
+        """Requests that reading this version has taken so far."""
+        return int(self.dataset.io_stats_snapshot().read_iops)
+
+    def fragment_columns(
+        self, fragments: Sequence[Fragment], names: Sequence[str]
+    ) -> list[list[pa.ChunkedArray]]:
+        """Columns of the live rows of some fragments; only files not seen before are read."""
         with translated(f"reading columns of {self.name.path}", referenced=True):
-            fragments = [(f, _metadata_key(f.metadata)) for f in self.dataset.get_fragments()]
-            cached: dict[FragmentKey, list[Any]] = {
-                key: [self._cache.get(key, name) for name in names] for _, key in fragments
-            }
-            missing = [(f, key) for f, key in fragments if any(c is None for c in cached[key])]
-            cached |= self._read_fragments(missing, names)
+            found = {f.id: [self._cached(f, name) for name in names] for f in fragments}
+            missing = [f for f in fragments if any(c is None for c in found[f.id])]
+            found |= self._read_fragments(missing, names)
+        return [found[f.id] for f in fragments]
+
+    def _cached(self, fragment: Fragment, name: str) -> pa.ChunkedArray | None:
+        part = self._cache.get(fragment.files, name)
+        return part.narrowed(self.layout.offsets(fragment)) if part is not None else None
+
+    def _read_columns(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        parts = self.fragment_columns(self.layout.fragments, names)
         return {
             name: pa.chunked_array(
-                [chunk for _, key in fragments for chunk in cached[key][i].chunks],
+                [chunk for part in parts for chunk in part[i].chunks],
                 self.dataset.schema.field(name).type,
             )
             for i, name in enumerate(names)
         }
 
     def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """Rows whose ``column`` is one of ``values``, projected on ``columns``."""
+        """Rows whose ``column`` is one of ``values``, projected on ``columns``; blobs as bytes."""
         wanted = list(dict.fromkeys([column, *columns]))
+        if any(is_blob(self.dataset.schema.field(name)) for name in columns):
+            return self.take(self.positions(column, values), columns)
         if self._fits_cache(len(wanted)):
             table = self.columns(wanted)
             return table.filter(pc.is_in(table[column], value_set=values)).select(list(columns))
@@ -188,26 +276,29 @@ class Table:
         for fragment in files.fragments:
             part = files.rows.slice(row, fragment.physical_rows)
             row += fragment.physical_rows
-            key = _metadata_key(fragment)
+            key = tuple(file.path for file in fragment.files)
             for name in names:
-                self._cache.put(key, name, part[name])
+                self._cache.put(key, name, ColumnPart(values=part[name], offsets=None))
 
     def _read_fragments(
-        self, fragments: Sequence[tuple[Any, FragmentKey]], names: Sequence[str]
-    ) -> dict[FragmentKey, list[Any]]:
+        self, fragments: Sequence[Fragment], names: Sequence[str]
+    ) -> dict[int, list[pa.ChunkedArray]]:
         if not fragments:
             return {}
         table = self.dataset.scanner(
-            columns=list(names), fragments=[f for f, _ in fragments], scan_in_order=True
+            columns=list(names),
+            fragments=[self.dataset.get_fragment(f.id) for f in fragments],
+            scan_in_order=True,
         ).to_table()
-        columns: dict[FragmentKey, list[Any]] = {}
+        columns: dict[int, list[pa.ChunkedArray]] = {}
         row = 0
-        for fragment, key in fragments:
-            part = table.slice(row, fragment.count_rows())
+        for fragment in fragments:
+            part = table.slice(row, fragment.live_rows)
             row += part.num_rows
-            columns[key] = list(part.columns)
+            columns[fragment.id] = list(part.columns)
+            offsets = self.layout.offsets(fragment)
             for name, column in zip(names, part.columns, strict=True):
-                self._cache.put(key, name, column)
+                self._cache.put(fragment.files, name, ColumnPart(values=column, offsets=offsets))
         return columns
 
     def _fits_cache(self, column_count: int) -> bool:
@@ -391,9 +482,3 @@ def physical_table(rows: pa.Table) -> pa.Table:
         for column in rows.columns
     ]
     return pa.table(columns, schema=schema)
-
-
-def _metadata_key(metadata: Any) -> FragmentKey:
-    files = tuple(file.path for file in metadata.files)
-    deletion = metadata.deletion_file
-    return (*files, deletion.path(metadata.id)) if deletion is not None else files

@@ -71,6 +71,10 @@ class WriteRequest:
     on_newest: bool = False
     """Pin the newest head of all processes, not merely the newest this one knows of (one request).
     For writes that replace what they have seen; others find out when they publish."""
+    decides_anew: bool = False
+    """``prepare`` derives from the snapshot it is given whatever it removes. After a lost race it
+    is simply asked again: what it then removes it has seen (ADR 0007). A delta that was fixed
+    before instead expects its tables unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +139,12 @@ class _Operation:
         txn, work = self._prepare(self._branch.refresh() if newest else self._branch.head)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             if not work:
-                return Receipt(commit=None, changes={}, attempts=attempt)
+                head = self._branch.refresh() if txn.consulted else txn.head
+                if txn.same_world(head.snapshot, txn.consulted):
+                    return Receipt(commit=None, changes={}, attempts=attempt)
+                # What is nothing to do on a stale snapshot may be something on the newest.
+                txn, work = self._prepare(head)
+                continue
             started = self._repository.clock.monotonic_s()
             try:
                 head = self._attempt(txn, work)
@@ -184,15 +193,17 @@ class _Operation:
     def _expect(self, txn: WriteTxn, delta: GraphDelta) -> None:
         """Fix the expectations on the first snapshot that was pinned; check them on later ones.
 
-        Replacing a type's whole content is only safe against the content that was there when the
-        write began: another writer's rows must not vanish unseen.
+        Replacing a type's whole content, or removing rows by a list made earlier, is only safe
+        against the content that was there when the write began: another writer's rows must not
+        vanish unseen.
         """
         if self._expectations is None:
             expected: list[Expectation] = []
             if self._request.expected_commit is not None:
                 expected.append(HeadIs(commit_id=self._request.expected_commit))
             for key, table in delta.tables.items():
-                if table.mode is WriteMode.OVERWRITE or len(table.removed):
+                removes = len(table.removed) and not self._request.decides_anew
+                if table.mode is WriteMode.OVERWRITE or removes:
                     expected.append(TableUnchanged(table_key=key, pin=txn.pin(key)))
             self._expectations = tuple(expected)
         for expectation in self._expectations:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.manifest.repository import AcceptedSchema, Branch, Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
 
@@ -73,6 +75,20 @@ class WriteTxn:
         if table is None:
             return self._empty(table_key, columns)
         return table.columns(columns)
+
+    def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
+        """Where in a ``scan`` the committed rows stand whose ``column`` is among ``values``."""
+        self.consulted.add(table_key)
+        table = self.table(table_key)
+        return table.positions(column, values) if table is not None else np.empty(0, np.int64)
+
+    def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:
+        """Committed rows by their positions in a ``scan``; blobs as plain bytes."""
+        self.consulted.add(table_key)
+        table = self.table(table_key)
+        if table is None:
+            return self._empty(table_key, columns)
+        return table.take(positions, columns)
 
     def same_world(self, other: Snapshot, table_keys: set[str]) -> bool:
         """Whether ``other`` shows the same schema and the same versions of these tables."""

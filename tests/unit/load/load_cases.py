@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from omnigraph.ids import SeededIds
 from omnigraph.load import JsonlSource, LoadedRows, read_jsonl
-from omnigraph.load.temporal import DAY_MAX, DAY_MIN, MS_MAX, MS_MIN
 from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
+from omnigraph.schema.temporal import DAY_MAX, DAY_MIN, MS_MAX, MS_MIN
 
 SCHEMA = """
 node All {

@@ -1,9 +1,9 @@
-"""Days and instants as text, exactly: the grammar of Date and DateTime in input.
+"""Days and instants as text, exactly: the grammar of Date and DateTime in input and in queries.
 
 A Date is `YYYY-MM-DD`. A DateTime is that day, alone (midnight) or with `T` or a blank and a time
 of day: `HH`, `HH:MM`, `HHMMSS` or `HH:MM:SS` with any number of decimals, then nothing (UTC), `Z`
-or an offset. This is the grammar of Arrow's own text casts, which the fast path uses, widened by
-longer fractions; the two must stay in step (the property test compares them).
+or an offset. This is the grammar of Arrow's own text casts, which the fast path of loading
+uses, widened by longer fractions; the two must stay in step (a property test compares them).
 
 Years run from 1 to 9999: what ISO text and Python can both express, so what is loaded can always be
 exported, printed and compared.
@@ -15,6 +15,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 
 _EPOCH = date(1970, 1, 1).toordinal()
+_EPOCH_INSTANT = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_MIN = date.min.toordinal() - _EPOCH
 DAY_MAX = date.max.toordinal() - _EPOCH
 MS_PER_DAY = 86_400_000
@@ -60,8 +61,18 @@ def day_number(value: date) -> int:
 def instant_ms(value: datetime) -> int | None:
     """Milliseconds since the epoch, naive meaning UTC; None when finer than a millisecond."""
     aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    whole, rest = divmod(aware - datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1))
+    whole, rest = divmod(aware - _EPOCH_INSTANT, timedelta(milliseconds=1))
     return whole if not rest and MS_MIN <= whole <= MS_MAX else None
+
+
+def day_of(number: int) -> date:
+    """The day so many days after 1970-01-01."""
+    return date.fromordinal(number + _EPOCH)
+
+
+def instant_of(ms: int) -> datetime:
+    """The instant so many milliseconds after 1970-01-01T00:00:00Z, in UTC."""
+    return _EPOCH_INSTANT + timedelta(milliseconds=ms)
 
 
 def _days(year: str, month: str, day: str) -> int | None:

@@ -1,0 +1,99 @@
+"""What all steps of checking one query share: the schema, the parameters, the findings.
+
+    AST -> declare -> [context] -> patterns, outputs | mutations -> typed query
+
+A step that finds something wrong reports it here and goes on with ``None`` in place of the value,
+so that one run shows everything. Who gets ``None`` stays silent: it was reported already.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.source import Span
+from omnigraph.lang.suggest import did_you_mean
+from omnigraph.query.codes import Code
+from omnigraph.query.findings import Findings
+from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
+
+_QUOTED_MAX = 40
+EDGE_COLUMNS = {"id": "id", "from": "src", "src": "src", "to": "dst", "dst": "dst"}
+"""What every edge has beside its properties: the words for it, and the stored columns."""
+ID_TYPE = PropertyType(scalar=Scalar.STRING)
+
+
+class Context:
+    """Grows while one query is checked."""
+
+    def __init__(self, catalog: Catalog, findings: Findings) -> None:
+        self.catalog = catalog
+        self.reports = 0
+        """How many findings there are; a step compares two moments to learn about its own."""
+        self.params: dict[str, PropertyType | None] = {}
+        """By name; None for one whose type was refused."""
+        self.used: set[str] = set()
+        """Parameters that the query reads."""
+        self._findings = findings
+        self._names: dict[str, int] = {}
+
+    def report(
+        self,
+        code: Code,
+        span: Span,
+        message: str,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        """Record a finding: the query will not run."""
+        self.reports += 1
+        self._findings.add(code, span, message, expected=expected, hint=hint)
+
+    def quote(self, span: Span) -> str:
+        """What was written at a place, for a message."""
+        text = " ".join(self._findings.source.text[span.start : span.end].split())
+        return f"`{text}`" if len(text) <= _QUOTED_MAX else f"`{text[:_QUOTED_MAX]}…`"
+
+    def unique(self, name: str) -> str:
+        """A variable's name in the whole query; ``#`` stands in no name that a user can write."""
+        count = self._names.get(name, 0) + 1
+        self._names[name] = count
+        return name if count == 1 and name != "_" else f"{name}#{count}"
+
+    def param(self, name: str) -> PropertyType | None:
+        """A declared parameter's type; it counts as used from now on."""
+        self.used.add(name)
+        return self.params[name]
+
+    def column(
+        self, owner: GraphType, name: str, span: Span, *, nullable: bool = False
+    ) -> tuple[str, PropertyType] | None:
+        """The stored column behind a property of a node or edge, and its type."""
+        prop = owner.by_name.get(name)
+        if prop is not None:
+            column, found = name, prop.type
+        elif owner.kind == "edge" and name in EDGE_COLUMNS:
+            column, found = EDGE_COLUMNS[name], ID_TYPE
+        elif name == "id":
+            column, found = name, ID_TYPE
+        else:
+            known = {*owner.by_name, *(EDGE_COLUMNS if owner.kind == "edge" else ("id",))}
+            self.report(
+                Code.UNKNOWN_PROPERTY,
+                span,
+                f"{owner.kind} type `{owner.name}` has no property `{name}`",
+                hint=did_you_mean(name, known) or f"it has {', '.join(sorted(known))}",
+            )
+            return None
+        return column, as_nullable(found) if nullable else found
+
+
+def as_nullable(of: PropertyType) -> PropertyType:
+    """The same type, with null."""
+    if of.nullable:
+        return of
+    return PropertyType(
+        scalar=of.scalar,
+        is_list=of.is_list,
+        nullable=True,
+        enum_values=of.enum_values,
+        vector_size=of.vector_size,
+    )

@@ -1,0 +1,88 @@
+"""The head of a query: parameters and annotations.
+
+AST -> [declare] -> context -> patterns, outputs | mutations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from omnigraph.lang.suggest import did_you_mean
+from omnigraph.query import ast, typed
+from omnigraph.query.check.context import Context
+from omnigraph.query.codes import Code
+from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.words import BASE_TYPES, TYPE_ALIASES, VECTOR_SIZE_MAX
+
+_SCALARS = {str(s): s for s in Scalar if s is not Scalar.VECTOR}
+_NO_LIST = (Scalar.BLOB, Scalar.VECTOR)
+
+
+def declare_params(params: Iterable[ast.Param], ctx: Context) -> tuple[typed.ParamDecl, ...]:
+    """Enter all parameters into the context."""
+    declared: list[typed.ParamDecl] = []
+    for param in params:
+        name = param.name.text
+        found = _param_type(param.type, ctx)
+        if name == "_":
+            message = "a parameter needs a name; `$_` has none"
+            ctx.report(Code.ANONYMOUS_VALUE, param.name.span, message)
+        elif name in ctx.params:
+            message = f"parameter `${name}` is declared twice"
+            ctx.report(Code.DUPLICATE_PARAMETER, param.name.span, message)
+        else:
+            ctx.params[name] = found
+            if found is not None:
+                declared.append(typed.ParamDecl(name=name, type=found))
+    return tuple(declared)
+
+
+def _param_type(written: ast.ParamType, ctx: Context) -> PropertyType | None:
+    word = written.base.text
+    scalar = Scalar.VECTOR if word == "Vector" else _SCALARS.get(word)
+    if scalar is None or (written.vector_size is not None and scalar is not Scalar.VECTOR):
+        alias = TYPE_ALIASES.get(word.lower())
+        ctx.report(
+            Code.UNKNOWN_PARAMETER_TYPE,
+            written.span,
+            f"unknown type {ctx.quote(written.span)}",
+            expected=f"{', '.join(BASE_TYPES)}, Vector(n), or one of them in brackets",
+            hint=f"write {alias}" if alias else did_you_mean(word, BASE_TYPES),
+        )
+        return None
+    if written.is_list and scalar in _NO_LIST:
+        ctx.report(Code.LIST_ELEMENT, written.span, f"there are no lists of {scalar}")
+        return None
+    if scalar is Scalar.VECTOR:
+        size = written.vector_size
+        if size is None or not 1 <= size <= VECTOR_SIZE_MAX:
+            ctx.report(
+                Code.VECTOR_SIZE,
+                written.span,
+                f"{ctx.quote(written.span)} has no valid size",
+                expected=f"Vector(n) with n from 1 to {VECTOR_SIZE_MAX}",
+            )
+            return None
+    return PropertyType(
+        scalar=scalar,
+        is_list=written.is_list,
+        nullable=written.nullable,
+        vector_size=written.vector_size,
+    )
+
+
+def head_notes(query: ast.Query, ctx: Context) -> dict[str, str]:
+    """``description`` and ``instruction`` of the query, as far as they are there."""
+    found: dict[str, str] = {}
+    for annotation in query.annotations:
+        name = annotation.name.text
+        if name in found:
+            message = f"`@{name}` stands twice"
+            ctx.report(Code.REPEATED_ANNOTATION, annotation.span, message)
+        found[name] = annotation.value
+    return found
+
+
+def unused(params: Iterable[ast.Param], ctx: Context) -> list[ast.Param]:
+    """Parameters that were declared and never read."""
+    return [p for p in params if p.name.text not in ctx.used]

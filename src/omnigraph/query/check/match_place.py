@@ -1,0 +1,126 @@
+"""Names inside ``match``, ``return`` and ``order``: variables, their properties, blocks.
+
+patterns, outputs -> [match place] -> expressions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from omnigraph.lang.suggest import did_you_mean
+from omnigraph.query import ast, typed
+from omnigraph.query.check import search
+from omnigraph.query.check.context import ID_TYPE, Context, as_nullable
+from omnigraph.query.check.expressions import AGGREGATES, Place
+from omnigraph.query.check.scope import Bound, Scope
+from omnigraph.query.codes import Code
+from omnigraph.schema.catalog import Scalar
+
+BlockCheck = Callable[[ast.Exists | ast.CountOf, Scope], typed.Pattern]
+
+
+class MatchPlace(Place):
+    """An expression over the variables of a scope."""
+
+    def __init__(self, ctx: Context, scope: Scope, check_block: BlockCheck) -> None:
+        super().__init__(ctx)
+        self.scope = scope
+        self._check_block = check_block
+
+    def variable(self, expr: ast.Variable) -> typed.Expr | None:
+        bound = self._bound(expr)
+        if bound is None or bound.type is None:
+            return None
+        if bound.kind == "edge":
+            self.ctx.report(
+                Code.EDGE_VALUE,
+                expr.span,
+                f"`${expr.name}` is an edge and no value",
+                hint=f"take a property: `${expr.name}.id`, `${expr.name}.from`, …",
+            )
+            return None
+        of = typed.ObjectType(type_name=bound.type.name, nullable=bound.optional)
+        return typed.Entity(variable=bound.name, type=of)
+
+    def presence(self, expr: ast.Variable) -> typed.Expr | None:
+        bound = self._bound(expr)
+        if bound is None or bound.type is None:
+            return None
+        if bound.kind == "node":
+            return self.variable(expr)
+        of = as_nullable(ID_TYPE) if bound.optional else ID_TYPE
+        return typed.Prop(variable=bound.name, column="id", type=of)
+
+    def property(self, expr: ast.PropertyRef) -> typed.Prop | None:
+        name = expr.variable.text
+        if name in self.ctx.params:
+            self.ctx.used.add(name)
+            message = f"`${name}` is a parameter and has no properties"
+            self.ctx.report(Code.PARAMETER_HAS_NO_PROPERTIES, expr.span, message)
+            return None
+        bound = self._bound(ast.Variable(name=name, span=expr.variable.span))
+        if bound is None or bound.type is None:
+            return None
+        word = expr.property
+        found = self.ctx.column(bound.type, word.text, word.span, nullable=bound.optional)
+        if found is None:
+            return None
+        column, of = found
+        if of.scalar is Scalar.BLOB:
+            message = f"{bound.type.name}.{word.text} is a Blob and cannot be read in a query"
+            self.ctx.report(Code.BLOB_READ, expr.span, message)
+            return None
+        return typed.Prop(variable=bound.name, column=column, type=of)
+
+    def bare_name(self, expr: ast.NameRef) -> None:
+        owner = self._owner_of(expr.name)
+        self.ctx.report(
+            Code.BARE_NAME,
+            expr.span,
+            f"`{expr.name}` is no value",
+            expected="a variable `$v`, a property `$v.name`, or a literal",
+            hint=f"write `${owner}.{expr.name}`" if owner else f'a text is written "{expr.name}"',
+        )
+
+    def block(self, expr: ast.Exists | ast.CountOf) -> typed.Expr:
+        pattern = self._check_block(expr, self.scope)
+        if isinstance(expr, ast.Exists):
+            return typed.Exists(block=pattern)
+        return typed.CountOf(block=pattern)
+
+    def text_test(self, expr: ast.Call) -> typed.Expr | None:
+        return search.text_test(expr, self)
+
+    def misplaced(self, expr: ast.Call) -> None:
+        name = expr.function.text
+        if name in AGGREGATES:
+            hint = "how many solutions a pattern has is asked by `count { … }`"
+            message = f"`{name}(…)` cannot stand inside a match or another expression"
+            self.ctx.report(Code.AGGREGATE_MISPLACED, expr.span, message, hint=hint)
+        else:
+            search.report_misplaced(expr, self.ctx)
+
+    def _bound(self, expr: ast.Variable) -> Bound | None:
+        if expr.name == "_":
+            message = "`$_` cannot be referred to; each one is another node"
+            hint = "give the variable a name where it is bound"
+            self.ctx.report(Code.ANONYMOUS_VALUE, expr.span, message, hint=hint)
+            return None
+        bound = self.scope.find(expr.name)
+        if bound is None:
+            known = {*self.scope.visible(), *self.ctx.params}
+            self.ctx.report(
+                Code.UNKNOWN_VARIABLE,
+                expr.span,
+                f"unknown variable `${expr.name}`",
+                hint=did_you_mean(expr.name, known),
+            )
+        return bound
+
+    def _owner_of(self, name: str) -> str | None:
+        """A visible variable whose type has such a property."""
+        for variable in sorted(self.scope.visible()):
+            bound = self.scope.find(variable)
+            if bound is not None and bound.type is not None and name in bound.type.by_name:
+                return variable
+        return None

@@ -1,0 +1,201 @@
+"""Runs query texts on snapshots and keeps what helps the next one.
+
+    text, parameters, snapshot -> compile -> plan -> [engine] -> rows
+
+A text is compiled once per schema and planned once per order of magnitude of its tables; derived
+state (columns, numbers, adjacency) belongs to table versions and outlives snapshots.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import RLock
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import UsageError
+from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.query import typed
+from omnigraph.query.compile import compile_queries, pick
+from omnigraph.query.describe import describe
+from omnigraph.query.exec.evaluate import Values
+from omnigraph.query.exec.limits import Guard, Limits
+from omnigraph.query.exec.profile import Profile
+from omnigraph.query.exec.rank import Searcher
+from omnigraph.query.exec.run import Run
+from omnigraph.query.exec.world import Caches, TraversalMode, World
+from omnigraph.query.params import bind
+from omnigraph.query.plan.explain import explain
+from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.planner import QueryPlan, plan_read
+from omnigraph.query.search.embedding import Embedder
+
+QUERIES_MAX = 512
+TEXT_MAX = 100_000
+"""Longer texts are compiled anew each time."""
+WORLDS_MAX = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A checked query on one schema, with the plans made for it so far."""
+
+    query: typed.Query
+    types: tuple[str, ...]
+    """Table keys of the node types whose counts its plan depends on."""
+    plans: dict[tuple[int, ...], QueryPlan]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How a query is run, as text."""
+
+    text: str
+    plan: QueryPlan
+    rows: int | None = None
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class QueryEngine:
+    """The reading side of one open graph."""
+
+    def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
+        self._repository = repository
+        self._embedder = embedder
+        self._prepared: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
+        self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
+        self._caches = Caches()
+        self._lock = RLock()
+
+    def prepare(self, text: str, name: str | None, schema: AcceptedSchema) -> Prepared:
+        """The query of a text that is meant, checked against a schema."""
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"not a query text: {text!r}")
+        key = (text, name, schema.hash)
+        with self._lock:
+            found = self._prepared.get(key)
+            if found is not None:
+                self._prepared.move_to_end(key)
+                return found
+        query = pick(compile_queries(text, schema.catalog), name)
+        touched = describe(query, schema.catalog).reads
+        types = tuple(f"node:{t.type_name}" for t in touched if t.kind == "node")
+        made = Prepared(query=query, types=types, plans={})
+        if len(text) <= TEXT_MAX:
+            with self._lock:
+                self._prepared[key] = made
+                while len(self._prepared) > QUERIES_MAX:
+                    self._prepared.popitem(last=False)
+        return made
+
+    def read(
+        self,
+        prepared: Prepared,
+        snapshot: Snapshot,
+        params: Mapping[str, Any] | None,
+        limits: Limits,
+    ) -> pa.Table:
+        """The rows of a read."""
+        body = _read_of(prepared.query)
+        values = self.values(prepared.query, params)
+        world = self._world(snapshot)
+        plan = self._plan(prepared, body, world)
+        return self._run(world, values, limits, plan, None).result(plan.root)
+
+    def explain(
+        self,
+        prepared: Prepared,
+        snapshot: Snapshot,
+        params: Mapping[str, Any] | None,
+        limits: Limits,
+        *,
+        analyze: bool,
+    ) -> Explanation:
+        """The plan of a read; with ``analyze`` it is run and every step says what it did."""
+        body = _read_of(prepared.query)
+        world = self._world(snapshot)
+        plan = self._plan(prepared, body, world)
+        if not analyze:
+            return Explanation(text=explain(plan), plan=plan)
+        clock = self._repository.clock
+        profile = Profile(clock)
+        started = clock.monotonic_s()
+        values = self.values(prepared.query, params)
+        table = self._run(world, values, limits, plan, profile).result(plan.root)
+        seconds = clock.monotonic_s() - started
+
+        def notes(step: Plan) -> str:
+            found = profile.of(step)
+            if found is None:
+                return "[not run]"
+            again = f", {found.calls} times" if found.calls > 1 else ""
+            return (
+                f"[{found.rows} rows, {found.seconds * 1e3:.2f} ms, "
+                f"{found.requests} requests{again}]"
+            )
+
+        total = f"{table.num_rows} rows in {seconds * 1e3:.2f} ms\n"
+        return Explanation(
+            text=explain(plan, notes) + total, plan=plan, rows=table.num_rows, seconds=seconds
+        )
+
+    def values(self, query: typed.Query, params: Mapping[str, Any] | None) -> Values:
+        """What a query is run with, checked before anything runs."""
+        now_us = self._repository.clock.now_us()
+        milliseconds = now_us // 1000
+        now = datetime.fromtimestamp(milliseconds // 1000, UTC)
+        now = now.replace(microsecond=milliseconds % 1000 * 1000)
+        return Values(params=bind(query.params, params), now=now)
+
+    def _run(
+        self,
+        world: World,
+        values: Values,
+        limits: Limits,
+        plan: QueryPlan,
+        profile: Profile | None,
+    ) -> Run:
+        guard = Guard(limits, self._repository.clock)
+        searcher = Searcher(world, values, self._embedder)
+        return Run(world, values, guard, plan.blocks, searcher, profile)
+
+    def _world(self, snapshot: Snapshot) -> World:
+        mode = TraversalMode.chosen()
+        key = (snapshot.branch, snapshot.version, snapshot.head.id, mode)
+        with self._lock:
+            found = self._worlds.get(key)
+            if found is None:
+                found = World(self._repository, snapshot, self._caches, mode)
+                self._worlds[key] = found
+                while len(self._worlds) > WORLDS_MAX:
+                    self._worlds.popitem(last=False)
+            else:
+                self._worlds.move_to_end(key)
+            return found
+
+    def _plan(self, prepared: Prepared, body: typed.Read, world: World) -> QueryPlan:
+        counts = tuple(world.snapshot.row_count(t).bit_length() // 2 for t in prepared.types)
+        plan = prepared.plans.get(counts)
+        if plan is None:
+            plan = plan_read(
+                body, world.catalog, lambda name: world.snapshot.row_count(f"node:{name}")
+            )
+            prepared.plans[counts] = plan
+        return plan
+
+
+def _read_of(query: typed.Query) -> typed.Read:
+    if not isinstance(query.body, typed.Read):
+        raise UsageError(
+            "this is a mutation, and a query only reads",
+            hint="run it with mutate: 'omnigraph mutate', graph.mutate(…)",
+        )
+    return query.body

@@ -1,0 +1,1 @@
+"""Running a typed query: expressions over columns, and the operators around them."""

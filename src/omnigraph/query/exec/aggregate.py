@@ -1,0 +1,144 @@
+"""Groups of rows to one row each.
+
+Group keys become integer codes, and every function is arithmetic over codes and weights: a row that
+stands for many (paths counted, not walked) counts as many.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.query import typed
+from omnigraph.query.exec.columns import numeric, take
+from omnigraph.query.exec.frame import Frame, Mask
+from omnigraph.query.exec.grouping import Codes, Groups, distinct_count, group
+from omnigraph.query.exec.order import sortable
+from omnigraph.schema.arrow import arrow_type
+
+EXACT = 1 << 53
+"""Below this a float holds every whole number."""
+
+
+def codes_of(values: pa.Array) -> Codes:
+    """Integers that are equal exactly where the values are; null is -1."""
+    if isinstance(values, pa.DictionaryArray):
+        coded = values.indices
+    elif pa.types.is_integer(values.type) and not values.null_count:
+        found = values.to_numpy(zero_copy_only=False)
+        if found.dtype.kind == "i" and len(found) and found.min() >= 0:
+            return found.astype(np.int64)
+        return np.unique(found, return_inverse=True)[1]
+    elif pa.types.is_struct(values.type):
+        return codes_of(values.field(0))
+    elif pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        return sortable(values, descending=False).astype(np.int64)
+    else:
+        if pa.types.is_floating(values.type):
+            # The two zeros are one number.
+            values = pa.array(
+                values.to_numpy(zero_copy_only=False) + 0.0,
+                values.type,
+                mask=_nulls(values),
+            )
+        coded = values.dictionary_encode().indices
+    if coded.null_count:
+        coded = coded.fill_null(-1)
+    return coded.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _nulls(values: pa.Array) -> Mask | None:
+    return values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+
+
+class Grouped:
+    """Rows in groups, and the functions over them."""
+
+    def __init__(self, frame: Frame, keys: Sequence[Codes]) -> None:
+        self._frame = frame
+        self.groups: Groups = group(keys, frame.length)
+        self.count = self.groups.count if keys else 1
+
+    def row_counts(self, mask: Mask | None = None) -> npt.NDArray[np.int64]:
+        """How many rows each group stands for."""
+        of_row, weights = self.groups.of_row, self._frame.weights
+        if mask is not None and not mask.all():
+            of_row = of_row[mask]
+            weights = weights[mask] if weights is not None else None
+        return _sum_whole(of_row, weights, self.count)
+
+    def evaluate(self, call: typed.Aggregate, values: pa.Array) -> pa.Array:
+        """One aggregate; ``values`` are those of its operand."""
+        valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+        if call.function == "count":
+            if call.distinct:
+                return pa.array(self._distinct(values, valid), pa.int64())
+            return pa.array(self.row_counts(valid), pa.int64())
+        if call.function in ("min", "max"):
+            return self._extreme(call, values, valid)
+        return self._sum(call, values, valid)
+
+    def _distinct(self, values: pa.Array, valid: Mask | None) -> npt.NDArray[np.int64]:
+        return self.distinct_codes(codes_of(values), valid)
+
+    def distinct_codes(self, codes: Codes, valid: Mask | None) -> npt.NDArray[np.int64]:
+        """Different values in each group."""
+        of_row = self.groups.of_row
+        if valid is not None:
+            codes, of_row = codes[valid], of_row[valid]
+        if self.count == 1:
+            return np.array([distinct_count([codes], len(codes))], np.int64)
+        pairs = group([of_row, codes], len(codes))
+        return np.bincount(of_row[pairs.first], minlength=self.count)
+
+    def _sum(self, call: typed.Aggregate, values: pa.Array, valid: Mask | None) -> pa.Array:
+        of_row, weights = self.groups.of_row, self._frame.weights
+        present = values if valid is None else values.drop_null()
+        numbers = numeric(present).astype(np.float64)
+        if valid is not None:
+            of_row = of_row[valid]
+            weights = weights[valid] if weights is not None else None
+        if call.distinct:
+            pairs = group([of_row, codes_of(present)], len(numbers))
+            of_row, numbers, weights = of_row[pairs.first], numbers[pairs.first], None
+        counts = _sum_whole(of_row, weights, self.count)
+        weighed = numbers if weights is None else numbers * weights
+        sums = np.bincount(of_row, weights=weighed, minlength=self.count)
+        empty = counts == 0
+        if call.function == "avg":
+            sums = np.divide(sums, counts, out=np.zeros(self.count), where=~empty)
+        return pa.array(sums, pa.float64(), mask=empty)
+
+    def _extreme(self, call: typed.Aggregate, values: pa.Array, valid: Mask | None) -> pa.Array:
+        """The row that holds the least or greatest value of each group, then its value."""
+        ranks = sortable(values, descending=call.function == "max")
+        rows = np.arange(len(ranks)) if valid is None else np.flatnonzero(valid)
+        of_row, ranks = self.groups.of_row[rows], ranks[rows]
+        order = np.lexsort((ranks, of_row))
+        starts = np.flatnonzero(np.diff(of_row[order], prepend=-1) != 0)
+        best = np.full(self.count, -1, np.int64)
+        best[of_row[order][starts]] = rows[order][starts]
+        found = take(values, best)
+        if isinstance(found, pa.DictionaryArray):
+            found = found.dictionary_decode()
+        return found.cast(arrow_type(call.type))
+
+
+def _sum_whole(
+    of_row: Codes, weights: npt.NDArray[np.int64] | None, count: int
+) -> npt.NDArray[np.int64]:
+    if weights is None:
+        return np.bincount(of_row, minlength=count)
+    if count == 1:
+        return np.array([int(weights.sum())], np.int64)
+    if len(weights) and float(weights.sum()) < EXACT:
+        return np.bincount(of_row, weights=weights, minlength=count).astype(np.int64)
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, of_row, weights)
+    return sums

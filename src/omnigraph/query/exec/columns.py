@@ -1,0 +1,214 @@
+"""Whole columns in memory, in the forms that operators want.
+
+    table version, column -> [column] -> evaluate, group, sort, project
+
+A column that filters or groups is read whole and kept, within a bound, under the version of its
+table. Texts that repeat are kept as codes into a dictionary: comparing, grouping and sorting then
+touch each distinct text once.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.storage.layout import Positions
+from omnigraph.storage.tables import Table
+
+CACHE_VARIABLE = "OMNIGRAPH_CACHE_BYTES"
+CACHE_DEFAULT = 1 << 30
+PART_MAX = 4
+"""One column may take a quarter of the cache; a larger one is read as needed."""
+TEXT_BYTES = 32
+"""Guess of the size of a text before it was seen."""
+REPEATS_MIN = 4
+"""Texts are kept as codes if each comes so often on average."""
+WHOLE_PART = 8
+"""From an eighth of the rows on, reading the whole column beats fetching single rows."""
+FEW_ROWS = 2_000
+
+T = TypeVar("T")
+
+
+class Column:
+    """One whole column of one version."""
+
+    def __init__(self, values: pa.ChunkedArray) -> None:
+        self.values: pa.Array = _contiguous(values)
+
+    @cached_property
+    def encoded(self) -> pa.Array:
+        """The same values; texts that repeat as a dictionary array."""
+        if not pa.types.is_string(self.values.type) or len(self.values) < FEW_ROWS:
+            return self.values
+        sample = self.values.slice(0, FEW_ROWS).dictionary_encode()
+        if len(sample.dictionary) * REPEATS_MIN > FEW_ROWS:
+            return self.values
+        coded = self.values.dictionary_encode()
+        return coded if len(coded.dictionary) * REPEATS_MIN <= len(coded) else self.values
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    def take(self, rows: Positions) -> pa.Array:
+        """Values of rows; null for a negative one."""
+        return take(self.encoded, rows)
+
+
+def take(values: pa.Array, rows: Positions) -> pa.Array:
+    """Values at places; null for a negative place."""
+    if len(rows) and rows.min() < 0:
+        return values.take(pa.array(rows, mask=rows < 0))
+    return values.take(pa.array(rows))
+
+
+def _contiguous(values: pa.ChunkedArray) -> pa.Array:
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    joined = values.combine_chunks()
+    if isinstance(joined, pa.ChunkedArray):
+        return joined.chunk(0) if joined.num_chunks else pa.array([], values.type)
+    return joined
+
+
+class Kept:
+    """A bounded cache of derived values, least recently used out first."""
+
+    def __init__(self, bytes_max: int | None = None) -> None:
+        if bytes_max is None:
+            bytes_max = int(os.environ.get(CACHE_VARIABLE) or CACHE_DEFAULT)
+        self.bytes_max = bytes_max
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = RLock()
+
+    def get(self, key: Hashable) -> Any:
+        """What is kept under the key, or None."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries.move_to_end(key)
+            return entry[0]
+
+    def make(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """What is kept, else made and kept."""
+        found = self.get(key)
+        if found is not None:
+            return found
+        made = make()
+        bytes_ = size(made)
+        if bytes_ <= self.bytes_max:
+            with self._lock:
+                if key not in self._entries:
+                    self._entries[key] = (made, bytes_)
+                    self._bytes += bytes_
+                while self._bytes > self.bytes_max:
+                    _, (_, dropped) = self._entries.popitem(last=False)
+                    self._bytes -= dropped
+        return made
+
+
+class TableColumns:
+    """Columns of one table version: whole and kept, or fetched for some rows."""
+
+    def __init__(self, table: Table | None, schema: pa.Schema, kept: Kept) -> None:
+        self.table = table
+        self._schema = schema
+        self._kept = kept
+        self._own: dict[str, Column] = {}
+
+    @property
+    def row_count(self) -> int:
+        return self.table.layout.row_count if self.table is not None else 0
+
+    def fits(self, name: str) -> bool:
+        """Whether the whole column may be kept in memory."""
+        kind = self._schema.field(name).type
+        width = TEXT_BYTES if _is_long(kind) else 8
+        if pa.types.is_fixed_size_list(kind):
+            width = 4 * kind.list_size
+        return self.row_count * width <= self._kept.bytes_max // PART_MAX
+
+    def known(self, name: str) -> Column | None:
+        """The whole column if it is in memory already."""
+        own = self._own.get(name)
+        if own is None and self.table is not None:
+            own = self._kept.get((self.table.name, name))
+            if own is not None:
+                self._own[name] = own
+        return own
+
+    def whole(self, name: str) -> Column:
+        """The whole column."""
+        found = self.known(name)
+        if found is not None:
+            return found
+        table = self.table
+        if table is None:
+            return Column(pa.chunked_array([], self._schema.field(name).type))
+        column = self._kept.make(
+            (table.name, name),
+            lambda: Column(table.columns([name]).column(0)),
+            lambda made: made.nbytes,
+        )
+        self._own[name] = column
+        return column
+
+    def take(self, name: str, rows: Positions) -> pa.Array:
+        """Values of some rows; null for a negative one."""
+        found = self.known(name)
+        if found is not None:
+            return found.take(rows)
+        if self.table is None or self._worth_whole(name, len(rows)):
+            return self.whole(name).take(rows)
+        return self._fetch([name], rows)[0]
+
+    def take_many(self, names: list[str], rows: Positions) -> list[pa.Array]:
+        """The same for several columns; those not in memory are fetched together."""
+        missing = [
+            n for n in names if self.known(n) is None and not self._worth_whole(n, len(rows))
+        ]
+        if self.table is None or len(missing) < 2:
+            return [self.take(n, rows) for n in names]
+        fetched = dict(zip(missing, self._fetch(missing, rows), strict=True))
+        return [fetched[n] if n in fetched else self.take(n, rows) for n in names]
+
+    def _worth_whole(self, name: str, count: int) -> bool:
+        return count * WHOLE_PART >= self.row_count and self.fits(name)
+
+    def _fetch(self, names: list[str], rows: Positions) -> list[pa.Array]:
+        table = self.table
+        wanted, places = np.unique(rows, return_inverse=True)
+        null = bool(len(wanted)) and wanted[0] < 0
+        if null:
+            wanted, places = wanted[1:], places - 1
+        if table is None or not len(wanted):
+            return [pa.nulls(len(rows), self._schema.field(n).type) for n in names]
+        found = table.take(wanted.tolist(), names)
+        return [take(_contiguous(found[n]), places.astype(np.int64)) for n in names]
+
+
+def _is_long(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_list(kind) or pa.types.is_large_binary(kind)
+
+
+def numeric(values: pa.Array) -> npt.NDArray[Any]:
+    """Numbers, days or instants without nulls as numpy, without a copy where possible."""
+    if pa.types.is_timestamp(values.type):
+        values = values.view(pa.int64())
+    elif pa.types.is_date32(values.type):
+        values = values.view(pa.int32())
+    return values.to_numpy(zero_copy_only=False)

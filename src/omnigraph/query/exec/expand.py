@@ -1,0 +1,208 @@
+"""Traversal: from frames to frames along adjacency.
+
+Without an edge variable a row meets every node once, at its shortest distance (breadth first, the
+start counts as visited; a loop on the start itself is distance one). With one, a row per edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from omnigraph.query.exec.frame import EdgeBinding, Frame, Index, Mask, NodeBinding
+from omnigraph.query.exec.limits import Guard
+from omnigraph.query.exec.world import EdgeTable
+from omnigraph.query.plan.nodes import Close, Degrees, Expand
+from omnigraph.query.topology.adjacency import TARGET_MASK, Adjacency
+from omnigraph.query.topology.edges import Side
+from omnigraph.query.topology.vertices import Vertices
+
+Neighbours = Callable[[Vertices], Adjacency]
+"""An adjacency with at least the edges of these origins."""
+
+
+def expand(frame: Frame, step: Expand, edges: EdgeTable, guard: Guard) -> Frame:
+    """Rows extended by what they reach."""
+    origins = frame.node(step.origin).vertices
+    target = edges.ends(step.direction)[1]
+    where = _where(step)
+    if step.edge_variable is not None:
+        index, reached, places, adjacency = _one_hop(
+            origins, edges, step.direction, guard, frame, where, per_edge=True
+        )
+        addresses = adjacency.addresses
+        if addresses is None:
+            raise AssertionError("edges without addresses")
+        grown = frame.take(index).plus(step.target, NodeBinding(target, vertices=reached))
+        return grown.plus(step.edge_variable, EdgeBinding(edges, addresses[places]))
+    if step.low == 1 and (step.high == 1 or edges.source is not edges.target):
+        # Edges between different types never chain: more hops than one find nothing new.
+        index, reached, _, _ = _one_hop(
+            origins, edges, step.direction, guard, frame, where, per_edge=False
+        )
+    elif edges.source is not edges.target:
+        index = reached = np.empty(0, np.int64)
+    else:
+        index, reached = _many_hops(frame, origins, step, edges, guard, where)
+    return frame.take(index).plus(step.target, NodeBinding(target, vertices=reached))
+
+
+def close(frame: Frame, step: Close, edges: EdgeTable, guard: Guard) -> Frame:
+    """Rows whose two ends are connected."""
+    origins = frame.node(step.origin).vertices
+    targets = frame.node(step.target).vertices
+    where = _where(step)
+    if step.edge_variable is not None:
+        index, reached, places, adjacency = _one_hop(
+            origins, edges, step.direction, guard, frame, where, per_edge=True
+        )
+        addresses = adjacency.addresses
+        if addresses is None:
+            raise AssertionError("edges without addresses")
+        fits = reached == targets[index]
+        found = EdgeBinding(edges, addresses[places[fits]])
+        return frame.take(index[fits]).plus(step.edge_variable, found)
+    if step.low == 1 and (step.high == 1 or edges.source is not edges.target):
+        adjacency = edges.adjacency(step.direction, origins, per_edge=False)
+        return frame.where(adjacency.connected(origins, targets))
+    if edges.source is not edges.target:
+        return frame.take(np.empty(0, np.int64))
+    index, reached = _many_hops(frame, origins, step, edges, guard, where)
+    return frame.take(index[reached == targets[index]])
+
+
+def degrees(frame: Frame, step: Degrees, edges: EdgeTable) -> Frame:
+    """Rows weighted by how many they would become."""
+    origins = frame.node(step.origin).vertices
+    adjacency = edges.adjacency(step.direction, origins, per_edge=step.per_edge)
+    counts = adjacency.ranges(origins)[1]
+    weights = counts if frame.weights is None else frame.weights * counts
+    return frame.weighted(weights).where(weights > 0)
+
+
+def _one_hop(
+    origins: Vertices,
+    edges: EdgeTable,
+    direction: Side,
+    guard: Guard,
+    frame: Frame,
+    where: str,
+    *,
+    per_edge: bool,
+) -> tuple[Index, Vertices, Index, Adjacency]:
+    adjacency = edges.adjacency(direction, origins, per_edge=per_edge)
+    starts, counts = adjacency.ranges(origins)
+    guard.check_rows(int(counts.sum()), len(frame.bindings) + 1, where)
+    index, places = _spread(starts, counts)
+    return index, adjacency.keys[places] & TARGET_MASK, places, adjacency
+
+
+def _spread(starts: Index, counts: Index) -> tuple[Index, Index]:
+    """For ranges of places: which range each place belongs to, and the places themselves."""
+    if len(counts) == 1:
+        count = int(counts[0])
+        first = int(starts[0])
+        return np.zeros(count, np.int64), np.arange(first, first + count)
+    index = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    return index, np.arange(len(index)) + (starts - before)[index]
+
+
+def _many_hops(
+    frame: Frame,
+    origins: Vertices,
+    step: Expand | Close,
+    edges: EdgeTable,
+    guard: Guard,
+    where: str,
+) -> tuple[Index, Vertices]:
+    """Breadth first from each distinct origin; the rows of an origin share what it reaches."""
+    unique, row_of = np.unique(origins, return_inverse=True)
+    unique_present = unique >= 0
+
+    def neighbours(some: Vertices) -> Adjacency:
+        return edges.adjacency(step.direction, some, per_edge=False)
+
+    search = _Search(unique, unique_present, neighbours, guard, len(frame.bindings), where)
+    start, reached = search.run(step.low, step.high)
+    # Per origin: its range in the sorted result; then one copy per row of that origin.
+    order = np.argsort(start, kind="stable")
+    start, reached = start[order], reached[order]
+    firsts = np.searchsorted(start, np.arange(len(unique)))
+    counts = np.searchsorted(start, np.arange(len(unique)), side="right") - firsts
+    guard.check_rows(int(counts[row_of].sum()), len(frame.bindings) + 1, where)
+    index, places = _spread(firsts[row_of], counts[row_of])
+    return index, reached[places]
+
+
+class _Search:
+    """Breadth-first search from many origins at once; a state is (origin, vertex)."""
+
+    def __init__(
+        self,
+        origins: Vertices,
+        present: Mask,
+        neighbours: Neighbours,
+        guard: Guard,
+        columns: int,
+        where: str,
+    ) -> None:
+        self._origins = origins
+        self._neighbours = neighbours
+        self._guard = guard
+        self._columns = columns
+        self._where = where
+        self._starts = np.flatnonzero(present)
+
+    def run(self, low: int, high: int) -> tuple[Index, Vertices]:
+        """Origin number and vertex of everything at a distance from ``low`` to ``high``."""
+        starts, frontier = self._starts, self._origins[self._starts]
+        visited = self._states(starts, frontier)
+        found_starts: list[Index] = []
+        found: list[Vertices] = []
+        for distance in range(1, high + 1):
+            if not len(frontier):
+                break
+            adjacency = self._neighbours(frontier)
+            begins, counts = adjacency.ranges(frontier)
+            self._guard.check_rows(int(counts.sum()), self._columns + 1, self._where)
+            index, places = _spread(begins, counts)
+            reached = adjacency.keys[places] & TARGET_MASK
+            if distance == 1 == low:
+                loops = reached == frontier[index]
+                found_starts.append(starts[index[loops]])
+                found.append(reached[loops])
+            states = np.unique(self._states(starts[index], reached))
+            states = states[~_sorted_member(visited, states)]
+            visited = _merged(visited, states)
+            starts, frontier = self._split(states)
+            if distance >= low:
+                found_starts.append(starts)
+                found.append(frontier)
+        return _joined(found_starts), _joined(found)
+
+    def _states(self, starts: Index, vertices: Vertices) -> Index:
+        return (starts << 32) | vertices
+
+    def _split(self, states: Index) -> tuple[Index, Vertices]:
+        return states >> 32, states & TARGET_MASK
+
+
+def _sorted_member(pool: Index, wanted: Index) -> Mask:
+    if not len(pool):
+        return np.zeros(len(wanted), np.bool_)
+    places = np.minimum(np.searchsorted(pool, wanted), len(pool) - 1)
+    return pool[places] == wanted
+
+
+def _merged(pool: Index, more: Index) -> Index:
+    return np.sort(np.concatenate([pool, more])) if len(more) else pool
+
+
+def _joined(parts: list[Index]) -> Index:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _where(step: Expand | Close) -> str:
+    return f"the traversal of {step.edge} from ${step.origin}"

@@ -1,0 +1,192 @@
+"""The rows of a running query: what each variable is bound to, as arrays of integers.
+
+    scan -> [frame] -> expand -> [frame] -> … -> project
+
+A node is a row of its table, or a vertex number; one form is made from the other only when somebody
+asks. An edge is an address. Properties are looked up as late as possible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.errors import InternalError
+from omnigraph.query.topology.vertices import NOTHING, Vertices
+from omnigraph.storage.layout import Addresses, Positions
+
+if TYPE_CHECKING:
+    from omnigraph.query.exec.world import EdgeTable, NodeTable
+
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class NodeBinding:
+    """A column of nodes of one type; ``NOTHING`` where a variable is null."""
+
+    __slots__ = ("_rows", "_vertices", "table")
+
+    def __init__(
+        self, table: NodeTable, *, rows: Positions | None = None, vertices: Vertices | None = None
+    ) -> None:
+        self.table = table
+        self._rows = rows
+        self._vertices = vertices
+
+    @property
+    def rows(self) -> Positions:
+        """Positions in the table."""
+        if self._rows is None:
+            self._rows = self.table.rows_of(self.vertices)
+        return self._rows
+
+    @property
+    def vertices(self) -> Vertices:
+        """Vertex numbers."""
+        if self._vertices is None:
+            self._vertices = self.table.vertices_of(self.rows)
+        return self._vertices
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether positions are known already."""
+        return self._rows is not None
+
+    @property
+    def identity(self) -> Index:
+        """Whatever form is at hand: equal integers are equal nodes."""
+        return self._vertices if self._vertices is not None else self.rows
+
+    def present(self) -> Mask:
+        return self.identity >= 0
+
+    def take(self, index: Index) -> NodeBinding:
+        return NodeBinding(
+            self.table,
+            rows=None if self._rows is None else self._rows[index],
+            vertices=None if self._vertices is None else self._vertices[index],
+        )
+
+    def with_nulls(self, index: Index) -> NodeBinding:
+        """Like ``take``; a negative place gives null."""
+        return NodeBinding(
+            self.table,
+            rows=None if self._rows is None else _or_nothing(self._rows, index),
+            vertices=None if self._vertices is None else _or_nothing(self._vertices, index),
+        )
+
+
+class EdgeBinding:
+    """A column of edges of one type."""
+
+    __slots__ = ("addresses", "table")
+
+    def __init__(self, table: EdgeTable, addresses: Addresses) -> None:
+        self.table = table
+        self.addresses = addresses
+
+    @property
+    def rows(self) -> Positions:
+        """Positions in the table."""
+        return self.table.rows_of(self.addresses)
+
+    @property
+    def identity(self) -> Index:
+        return self.addresses
+
+    def present(self) -> Mask:
+        return self.addresses >= 0
+
+    def take(self, index: Index) -> EdgeBinding:
+        return EdgeBinding(self.table, self.addresses[index])
+
+    def with_nulls(self, index: Index) -> EdgeBinding:
+        return EdgeBinding(self.table, _or_nothing(self.addresses, index))
+
+
+Binding = NodeBinding | EdgeBinding
+
+
+def _or_nothing(values: Index, index: Index) -> Index:
+    if not len(values):
+        return np.full(len(index), NOTHING, np.int64)
+    return np.where(index < 0, NOTHING, values[index])
+
+
+class Frame:
+    """Rows. Never changed once made; arrays may be shared between frames."""
+
+    __slots__ = ("bindings", "length", "scores", "tags", "weights")
+
+    def __init__(
+        self,
+        length: int,
+        bindings: dict[str, Binding],
+        *,
+        tags: dict[str, Index] | None = None,
+        weights: npt.NDArray[np.int64] | None = None,
+        scores: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        self.length = length
+        self.bindings = bindings
+        self.tags = tags or {}
+        """Which row of an enclosing frame each row belongs to, by the block's name."""
+        self.weights = weights
+        """How many rows each row stands for; None: one."""
+        self.scores = scores
+        """The rank's measure of each row, once ranked."""
+
+    def node(self, variable: str) -> NodeBinding:
+        found = self.bindings[variable]
+        if not isinstance(found, NodeBinding):
+            raise InternalError(f"${variable} is not a node")
+        return found
+
+    def take(self, index: Index) -> Frame:
+        """Some rows, in this order."""
+        return Frame(
+            len(index),
+            {name: b.take(index) for name, b in self.bindings.items()},
+            tags={name: t[index] for name, t in self.tags.items()},
+            weights=None if self.weights is None else self.weights[index],
+            scores=None if self.scores is None else self.scores[index],
+        )
+
+    def where(self, mask: Mask) -> Frame:
+        """The rows that are marked."""
+        if mask.all():
+            return self
+        return self.take(np.flatnonzero(mask))
+
+    def plus(self, variable: str, binding: Binding) -> Frame:
+        """One more variable."""
+        return Frame(
+            self.length,
+            {**self.bindings, variable: binding},
+            tags=self.tags,
+            weights=self.weights,
+            scores=self.scores,
+        )
+
+    def weighted(self, weights: npt.NDArray[np.int64]) -> Frame:
+        """The same rows standing for others."""
+        return Frame(
+            self.length, self.bindings, tags=self.tags, weights=weights, scores=self.scores
+        )
+
+    def only(self, variables: tuple[str, ...]) -> Frame:
+        """Fewer variables."""
+        return Frame(
+            self.length,
+            {name: self.bindings[name] for name in variables},
+            tags=self.tags,
+            weights=self.weights,
+            scores=self.scores,
+        )
+
+    def weight_sum(self) -> int:
+        """How many rows this stands for."""
+        return self.length if self.weights is None else int(self.weights.sum())

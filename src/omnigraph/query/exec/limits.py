@@ -1,0 +1,96 @@
+"""What one query may use: time, and memory for the rows it makes.
+
+Rows are counted before they are made: an expansion knows its size from degrees, a product from its
+factors. So a runaway query stops with an error that says where, and not with a dead process.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from omnigraph.clock import Clock
+from omnigraph.errors import LimitError, UsageError
+
+MEMORY_DEFAULT = 4 << 30
+MEMORY_VARIABLE = "OMNIGRAPH_QUERY_MEMORY"
+TIMEOUT_VARIABLE = "OMNIGRAPH_QUERY_TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one query."""
+
+    timeout_s: float | None = None
+    memory_bytes: int = MEMORY_DEFAULT
+
+    @staticmethod
+    def of(timeout_s: float | None, memory_bytes: int | None) -> Limits:
+        """What was asked for, else the environment's, else the defaults."""
+        if timeout_s is None:
+            timeout_s = _from_environment(TIMEOUT_VARIABLE, None)
+        if memory_bytes is None:
+            memory_bytes = int(_from_environment(MEMORY_VARIABLE, MEMORY_DEFAULT) or 0)
+        if timeout_s is not None and not timeout_s > 0:
+            raise UsageError(f"the timeout is {timeout_s} s", hint="give a number above 0")
+        if memory_bytes <= 0:
+            raise UsageError(
+                f"the memory limit is {memory_bytes} bytes", hint="give a number above 0"
+            )
+        return Limits(timeout_s=timeout_s, memory_bytes=memory_bytes)
+
+
+def _from_environment(name: str, default: float | None) -> float | None:
+    text = os.environ.get(name)
+    if not text:
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{name} is {text!r}", hint="it has to be a number") from None
+
+
+class Guard:
+    """Watches over one running query."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._deadline = (
+            None if limits.timeout_s is None else clock.monotonic_s() + limits.timeout_s
+        )
+
+    def check_time(self, where: str) -> None:
+        """Raise if time is up."""
+        if self._deadline is not None and self._clock.monotonic_s() > self._deadline:
+            raise LimitError(
+                f"the query took longer than {self._limits.timeout_s:g} s (in {where})",
+                hint="narrow it with a filter or a key, or allow more time",
+                details={"limit": "time", "timeout_s": self._limits.timeout_s, "step": where},
+            )
+
+    def check_rows(self, rows: int, columns: int, where: str) -> None:
+        """Raise if so many rows would not fit; called before they are made."""
+        self.check_time(where)
+        # Eight bytes a value, and as much again for the working arrays that make them.
+        needed = rows * (columns + 2) * 8 * 2
+        if needed > self._limits.memory_bytes:
+            raise LimitError(
+                f"{where} would make {rows:,} rows (about {_human(needed)}); "
+                f"the limit is {_human(self._limits.memory_bytes)}",
+                hint="narrow the query with a filter or a key, or allow more memory",
+                details={
+                    "limit": "memory",
+                    "memory_bytes": self._limits.memory_bytes,
+                    "rows": rows,
+                    "step": where,
+                },
+            )
+
+
+def _human(size: int) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size = size // 1024 if unit == "B" else size / 1024  # type: ignore[assignment]
+    return f"{size:,.0f} TiB"

@@ -1,0 +1,138 @@
+"""Total order of rows: user keys, then ids or columns, null before everything.
+
+Keys become integers or floats that sort as the values do; ids are looked up only where rows tie.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.query.exec.columns import numeric
+from omnigraph.query.exec.frame import Index
+
+SortKey = npt.NDArray[Any]
+CUT = 4
+"""A limit below a fourth of the rows cuts by the first key before the rest is sorted."""
+
+
+def sortable(values: pa.Array, *, descending: bool) -> SortKey:
+    """Numbers that sort ascending as the values should; null is smallest."""
+    ranks = _ascending(values)
+    if not descending:
+        return ranks
+    if ranks.dtype.kind == "u":
+        return ranks.max(initial=0) - ranks
+    if ranks.dtype.kind == "f":
+        return -ranks
+    # The most negative integer has no positive twin.
+    return ~ranks
+
+
+def _ascending(values: pa.Array) -> SortKey:
+    if isinstance(values, pa.DictionaryArray):
+        order = pc.array_sort_indices(values.dictionary).to_numpy()
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        codes = values.indices
+        if codes.null_count:
+            known = codes.is_valid().to_numpy(zero_copy_only=False)
+            filled = codes.fill_null(0).to_numpy(zero_copy_only=False)
+            return np.where(known, places[filled] if len(places) else 0, -1)
+        return places[codes.to_numpy(zero_copy_only=False)]
+    plain = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if not values.null_count and (
+        plain or pa.types.is_timestamp(values.type) or pa.types.is_date32(values.type)
+    ):
+        found = numeric(values)
+        return found + 0.0 if found.dtype.kind == "f" else found
+    if pa.types.is_struct(values.type):
+        return _ranks_of_rows(values)
+    if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        return _ranks_of_lists(values)
+    if pa.types.is_floating(values.type):
+        # The two zeros are one number.
+        values = pc.add(values, pa.scalar(0.0, values.type))
+    return _ascending(values.dictionary_encode())
+
+
+def _ranks_of_rows(values: pa.StructArray) -> SortKey:
+    """Objects sort by their id, which is their first field."""
+    ids = values.field(0)
+    if values.null_count:
+        ids = pc.if_else(values.is_valid(), ids, pa.scalar(None, ids.type))
+    return _ascending(ids)
+
+
+def _ranks_of_lists(values: pa.Array) -> SortKey:
+    rows = [None if v is None else tuple((x is not None, x) for x in v) for v in values.to_pylist()]
+    order = sorted({r for r in rows if r is not None})
+    places = {row: i for i, row in enumerate(order)}
+    return np.array([-1 if r is None else places[r] for r in rows], np.int64)
+
+
+def order_rows(
+    keys: Sequence[SortKey],
+    ties: Sequence[Callable[[Index], SortKey]],
+    length: int,
+    limit: int | None,
+) -> Index:
+    """Row numbers in order, at most ``limit``. Tie keys are made only for rows that tie."""
+    index = np.arange(length)
+    if keys and limit is not None and limit * CUT < length:
+        index = _cut(keys[0], limit)
+    if limit == 0:
+        return index[:0]
+    chosen = [k[index] for k in keys]
+    order = _lexsort(chosen, len(index))
+    index = index[order]
+    if limit is not None and keys:
+        index = _with_ties([k[index] for k in keys], index, limit)
+    if ties and _has_ties([k[index] for k in keys], len(index)):
+        chosen = [k[index] for k in keys] + [tie(index) for tie in ties]
+        index = index[_lexsort(chosen, len(index))]
+    return index if limit is None else index[:limit]
+
+
+def _lexsort(keys: Sequence[SortKey], length: int) -> Index:
+    if not keys:
+        return np.arange(length)
+    if len(keys) == 1:
+        return np.argsort(keys[0], kind="stable")
+    return np.lexsort(tuple(reversed(keys)))
+
+
+def _cut(key: SortKey, limit: int) -> Index:
+    """Rows that can be among the first by this key, those equal to the last one included."""
+    if limit == 0:
+        return np.empty(0, np.int64)
+    last = np.partition(key, limit - 1)[limit - 1]
+    return np.flatnonzero(key <= last)
+
+
+def _with_ties(keys: Sequence[SortKey], index: Index, limit: int) -> Index:
+    """The first rows and all that tie with the last of them."""
+    if limit >= len(index):
+        return index
+    same = np.ones(len(index) - limit, np.bool_)
+    for key in keys:
+        same &= key[limit:] == key[limit - 1]
+    ends = np.flatnonzero(~same)
+    return index[: limit + (int(ends[0]) if len(ends) else len(same))]
+
+
+def _has_ties(keys: Sequence[SortKey], length: int) -> bool:
+    if length < 2:
+        return False
+    same = np.ones(length - 1, np.bool_)
+    for key in keys:
+        same &= key[1:] == key[:-1]
+    return bool(same.any())

@@ -1,0 +1,56 @@
+"""Result columns: their Arrow types, and whole nodes as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from omnigraph.query import typed
+from omnigraph.query.exec.frame import NodeBinding
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Catalog, NodeType, Property, Scalar
+
+ID = "@id"
+
+
+def visible(node: NodeType) -> list[Property]:
+    """The properties that a whole node shows: no blobs, no vectors."""
+    return [p for p in node.properties if p.type.scalar not in (Scalar.BLOB, Scalar.VECTOR)]
+
+
+def object_type(node: NodeType) -> pa.DataType:
+    """A whole node as an Arrow struct."""
+    fields = [pa.field(ID, pa.string())]
+    fields += [pa.field(p.name, arrow_type(p.type)) for p in visible(node)]
+    return pa.struct(fields)
+
+
+def value_type(kind: typed.ValueType, catalog: Catalog) -> pa.DataType:
+    """The Arrow type of a result column."""
+    if isinstance(kind, typed.ObjectType):
+        return object_type(catalog.nodes[kind.type_name])
+    return arrow_type(kind)
+
+
+def result_schema(outputs: Sequence[typed.Output], catalog: Catalog) -> pa.Schema:
+    """The columns of a result."""
+    return pa.schema([pa.field(o.name, value_type(o.type, catalog)) for o in outputs])
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Without a dictionary."""
+    return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values
+
+
+def objects(binding: NodeBinding) -> pa.Array:
+    """Whole nodes; null where the variable is."""
+    node = binding.table.type
+    names = ["id", *(p.name for p in visible(node))]
+    columns = [plain(c) for c in binding.table.columns.take_many(names, binding.rows)]
+    present = binding.present()
+    return pa.StructArray.from_arrays(
+        columns,
+        fields=list(object_type(node)),
+        mask=None if present.all() else pa.array(~present),
+    )

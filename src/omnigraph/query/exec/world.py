@@ -1,0 +1,362 @@
+"""One snapshot as queries see it: node and edge tables with their derived state.
+
+    snapshot, caches -> [world] -> operators
+
+It decides between the two arms of a traversal. *Lookup* asks Lance for the edges of a few nodes;
+*adjacency* holds all edges of the type in memory. Both give the same keys, so only cost differs.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import cached_property
+from threading import RLock
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import CorruptionError, UsageError
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.query.exec.columns import Kept, TableColumns
+from omnigraph.query.topology.adjacency import Adjacency, Pairs
+from omnigraph.query.topology.edges import EdgeTopology, Side
+from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType
+from omnigraph.storage.layout import Addresses, Positions
+from omnigraph.storage.tables import Table
+
+MODE_VARIABLE = "OMNIGRAPH_TRAVERSAL_MODE"
+LOOKUP_BATCH = 10_000
+"""Ids in one condition; more are asked in several."""
+LOOKUP_COST = 40
+"""Edges that an adjacency takes in while a lookup fetches one."""
+
+
+class TraversalMode(StrEnum):
+    """Which arm carries traversals."""
+
+    AUTO = "auto"
+    INDEXED = "indexed"
+    CSR = "csr"
+
+    @staticmethod
+    def chosen() -> TraversalMode:
+        """From the environment."""
+        text = os.environ.get(MODE_VARIABLE)
+        if not text:
+            return TraversalMode.AUTO
+        try:
+            return TraversalMode(text)
+        except ValueError:
+            raise UsageError(
+                f"{MODE_VARIABLE} is {text!r}", hint="use auto, indexed or csr"
+            ) from None
+
+
+class Caches:
+    """Derived state of one graph, shared by all its snapshots."""
+
+    def __init__(self) -> None:
+        self.kept = Kept()
+        self._spaces: dict[str, VertexSpace] = {}
+        self._edges: dict[str, EdgeTopology] = {}
+        self._lock = RLock()
+
+    def space(self, node: NodeType) -> VertexSpace:
+        """The numbers of a node type's ids."""
+        with self._lock:
+            return self._spaces.setdefault(node.table_path, VertexSpace())
+
+    def edges(self, edge: EdgeType, source: NodeType, target: NodeType) -> EdgeTopology:
+        """What is known of an edge type's edges."""
+        with self._lock:
+            found = self._edges.get(edge.table_path)
+            if found is None:
+                found = EdgeTopology(self.space(source), self.space(target))
+                self._edges[edge.table_path] = found
+            return found
+
+
+class World:
+    """A snapshot with its tables, opened as they are asked for."""
+
+    def __init__(
+        self, repository: Repository, snapshot: Snapshot, caches: Caches, mode: TraversalMode
+    ) -> None:
+        self.snapshot = snapshot
+        self.catalog: Catalog = repository.schema(snapshot.schema_hash).catalog
+        self.mode = mode
+        self.caches = caches
+        self._repository = repository
+        self._nodes: dict[str, NodeTable] = {}
+        self._edges: dict[str, EdgeTable] = {}
+        self._lock = RLock()
+        self.opened: list[Table] = []
+        """Tables opened so far, for counting requests."""
+
+    def node(self, name: str) -> NodeTable:
+        """A node type's table."""
+        found = self._nodes.get(name)
+        if found is None:
+            with self._lock:
+                found = self._nodes.setdefault(name, NodeTable(self, self.catalog.nodes[name]))
+        return found
+
+    def edge(self, name: str) -> EdgeTable:
+        """An edge type's table."""
+        found = self._edges.get(name)
+        if found is None:
+            with self._lock:
+                found = self._edges.setdefault(name, EdgeTable(self, self.catalog.edges[name]))
+        return found
+
+    def table(self, graph_type: GraphType) -> Table | None:
+        """The pinned version of a type's table; None while it has none."""
+        pin = self.snapshot.pins.get(graph_type.table_key)
+        if pin is None:
+            return None
+        table = self._repository.table(pin)
+        self.opened.append(table)
+        return table
+
+    def requests(self) -> int:
+        """Requests that reading tables has taken so far."""
+        return sum(table.reads for table in self.opened)
+
+    def row_count(self, graph_type: GraphType) -> int:
+        """Rows of a type; costs nothing."""
+        return self.snapshot.row_count(graph_type.table_key)
+
+
+class NodeTable:
+    """One node type in one snapshot."""
+
+    def __init__(self, world: World, node: NodeType) -> None:
+        self.type = node
+        self.row_count = world.row_count(node)
+        self.space = world.caches.space(node)
+        self._world = world
+        self._found: dict[int, int] = {}
+        """Rows of single vertices, as far as they were looked up."""
+
+    @cached_property
+    def columns(self) -> TableColumns:
+        return TableColumns(
+            self._world.table(self.type), table_schema(self.type), self._world.caches.kept
+        )
+
+    @cached_property
+    def all_rows(self) -> Positions:
+        """Every position; operators recognise this very array."""
+        return np.arange(self.row_count, dtype=np.int64)
+
+    @property
+    def all_rows_made(self) -> Positions | None:
+        """The array of every position, if somebody asked for it."""
+        return self.__dict__.get("all_rows")
+
+    @cached_property
+    def pinned(self) -> PinnedVertices:
+        """Rows and numbers of all nodes: reads the whole id column."""
+        table = self.columns.table
+        if table is None:
+            return PinnedVertices.of(np.empty(0, np.int64), 0)
+        return self._world.caches.kept.make(
+            (table.name, "#vertices"), lambda: self.space.rows(table), lambda p: p.row_count * 16
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether ids are resolved in memory, all of them, and not by lookups."""
+        if "pinned" in self.__dict__ or self._world.mode is TraversalMode.CSR:
+            return True
+        table = self.columns.table
+        if table is None:
+            return True
+        if self._world.mode is TraversalMode.INDEXED:
+            return False
+        return "id" not in table.indexed_columns and self.columns.fits("id")
+
+    def rows_of(self, vertices: Vertices) -> Positions:
+        """Positions of nodes. That each exists is what the write door guarantees."""
+        rows = self.pinned.rows(vertices) if self.whole else self._look_up_rows(vertices)
+        if len(rows) and rows.min() < 0:
+            lost = vertices[(rows < 0) & (vertices >= 0)]
+            if len(lost):
+                name = self.space.text(lost[:1])[0].as_py()
+                raise CorruptionError(
+                    f"an edge refers to '{name}', which is not in {self.type.name}",
+                    hint="restore the graph from a copy, or load the missing node",
+                )
+        return rows
+
+    def vertices_of(self, rows: Positions) -> Vertices:
+        """Numbers of positions."""
+        if self.whole:
+            return self.pinned.vertices(rows)
+        present = rows >= 0
+        vertices = np.full(len(rows), NOTHING, np.int64)
+        if present.any():
+            ids = self.columns.take("id", rows[present])
+            vertices[present] = self.space.intern(_texts(ids))
+        return vertices
+
+    def find(self, ids: Sequence[str]) -> Positions:
+        """Positions of ids, each once, in storage order; absent ones are left out."""
+        wanted: pa.StringArray = pa.array(list(dict.fromkeys(ids)), pa.string())
+        if self.columns.table is None or not len(wanted):
+            return np.empty(0, np.int64)
+        if self.whole:
+            pinned = self.pinned
+            vertices = self.space.find(wanted)
+            rows = pinned.rows(vertices[vertices >= 0])
+            rows = rows[rows >= 0]
+        else:
+            rows = self._search(wanted)[0]
+        return rows if len(rows) < 2 else np.sort(rows)
+
+    def _search(self, ids: pa.StringArray) -> tuple[Positions, pa.StringArray]:
+        """Positions and ids that Lance finds."""
+        table = self.columns.table
+        if table is None:
+            return np.empty(0, np.int64), pa.array([], pa.string())
+        rows: list[Positions] = []
+        texts: list[pa.Array] = []
+        for start in range(0, len(ids), LOOKUP_BATCH):
+            found = table.where(pc.field("id").isin(ids.slice(start, LOOKUP_BATCH)), ["id"])
+            rows.append(table.layout.positions(_addresses(found)))
+            texts += found["id"].chunks
+        return (
+            np.concatenate(rows),
+            pa.concat_arrays(texts) if texts else pa.array([], pa.string()),
+        )
+
+    def _look_up_rows(self, vertices: Vertices) -> Positions:
+        unique = np.unique(vertices)
+        missing = np.array([v for v in unique.tolist() if v >= 0 and v not in self._found])
+        if len(missing):
+            rows, ids = self._search(self.space.text(missing))
+            found = self.space.find(_texts(ids))
+            self._found.update(zip(found.tolist(), rows.tolist(), strict=True))
+        lookup = np.array([self._found.get(v, NOTHING) for v in unique.tolist()], np.int64)
+        return lookup[np.searchsorted(unique, vertices)]
+
+
+class EdgeTable:
+    """One edge type in one snapshot."""
+
+    def __init__(self, world: World, edge: EdgeType) -> None:
+        self.type = edge
+        self.row_count = world.row_count(edge)
+        self._world = world
+        self.source = world.node(edge.source)
+        self.target = world.node(edge.target)
+        self.topology = world.caches.edges(edge, self.source.type, self.target.type)
+
+    @cached_property
+    def columns(self) -> TableColumns:
+        return TableColumns(
+            self._world.table(self.type), table_schema(self.type), self._world.caches.kept
+        )
+
+    def rows_of(self, addresses: Addresses) -> Positions:
+        """Positions of edges; ``NOTHING`` stays itself."""
+        table = self.columns.table
+        if table is None:
+            return np.full(len(addresses), NOTHING, np.int64)
+        if len(addresses) and addresses.min() < 0:
+            rows = np.full(len(addresses), NOTHING, np.int64)
+            present = addresses >= 0
+            rows[present] = table.layout.positions(addresses[present])
+            return rows
+        return table.layout.positions(addresses)
+
+    def ends(self, side: Side) -> tuple[NodeTable, NodeTable]:
+        """Origin and target as seen from a side."""
+        return (self.source, self.target) if side != "in" else (self.target, self.source)
+
+    def adjacency(self, side: Side, origins: Vertices, *, per_edge: bool) -> Adjacency:
+        """At least the edges of these origins."""
+        table = self.columns.table
+        if table is None or not self.row_count:
+            return (
+                Adjacency.of_edges(Pairs.none()) if per_edge else Adjacency.of_pairs(Pairs.none())
+            )
+        if self._by_adjacency(table, side, len(origins), per_edge=per_edge):
+            if not self.topology.has(table.name, side, per_edge=per_edge):
+                for end in (self.source, self.target):
+                    # Numbers in the order of rows make later steps cheap.
+                    if len(end.space) == 0 and end.columns.fits("id"):
+                        _ = end.pinned
+            return self.topology.adjacency(table, side, per_edge=per_edge)
+        return _small(self._look_up(table, side, np.unique(origins)), per_edge=per_edge)
+
+    def _by_adjacency(self, table: Table, side: Side, origins: int, *, per_edge: bool) -> bool:
+        mode = self._world.mode
+        if mode is not TraversalMode.AUTO:
+            return mode is TraversalMode.CSR
+        if self.topology.has(table.name, side, per_edge=per_edge):
+            return True
+        if not (self.columns.fits("src") and self.columns.fits("dst")):
+            return False
+        needed = {"out": {"src"}, "in": {"dst"}, "both": {"src", "dst"}}[side]
+        if not needed <= table.indexed_columns:
+            return True
+        # Rent or buy: lookups until they have cost as much as the adjacency would have.
+        degree = self.row_count / max(1, self.ends(side)[0].row_count)
+        self.topology.rent += origins * (1 + degree) * LOOKUP_COST
+        return self.topology.rent >= self.row_count
+
+    def _look_up(self, table: Table, side: Side, origins: Vertices) -> Pairs:
+        """The edges of some origins, from Lance."""
+        origins = origins[origins >= 0]
+        if not len(origins):
+            return Pairs.none()
+        parts: list[Pairs] = []
+        if side in ("out", "both"):
+            parts.append(self._fetch(table, "src", self.source.space.text(origins)))
+        if side in ("in", "both"):
+            found = self._fetch(table, "dst", self.target.space.text(origins)).reversed()
+            if side == "both":
+                # A loop was found from the other side already.
+                found = found.select(found.sources != found.targets)
+            parts.append(found)
+        return Pairs.join(parts)
+
+    def _fetch(self, table: Table, column: str, ids: pa.StringArray) -> Pairs:
+        parts: list[Pairs] = []
+        for start in range(0, len(ids), LOOKUP_BATCH):
+            some = ids.slice(start, LOOKUP_BATCH)
+            found = table.where(pc.field(column).isin(some), ["src", "dst"])
+            parts.append(
+                Pairs(
+                    sources=self.source.space.intern(_texts(found["src"])),
+                    targets=self.target.space.intern(_texts(found["dst"])),
+                    addresses=_addresses(found),
+                )
+            )
+        return Pairs.join(parts)
+
+
+def _small(pairs: Pairs, *, per_edge: bool) -> Adjacency:
+    return Adjacency.of_edges(pairs) if per_edge else Adjacency.of_pairs(pairs)
+
+
+def _addresses(found: pa.Table) -> Addresses:
+    return found["_rowaddr"].to_numpy().astype(np.int64)
+
+
+def _texts(values: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+        if isinstance(values, pa.ChunkedArray):
+            return values.chunk(0) if values.num_chunks else pa.array([], pa.string())
+    return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values

@@ -1,0 +1,139 @@
+"""A file of queries looked over without running them: errors, doubts, and what each query does.
+
+    .gq text, catalog -> parse -> check, per query -> [lint] -> report
+
+An error in one query does not hide the others; a text that cannot be read has no queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.errors import Diagnostic, QueryError, render_diagnostic
+from omnigraph.lang.source import Source, Span
+from omnigraph.query import ast
+from omnigraph.query.check import check_query
+from omnigraph.query.codes import Code
+from omnigraph.query.compile import check_names
+from omnigraph.query.describe import Descriptor, describe
+from omnigraph.query.findings import Findings
+from omnigraph.query.parse import parse_queries
+from omnigraph.schema.catalog import Catalog, GraphType
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintFinding:
+    """Something about a file, at a place."""
+
+    severity: Severity
+    diagnostic: Diagnostic
+    query: str | None = None
+    """The query it stands in, if that has a name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data, without absent fields."""
+        where = {} if self.query is None else {"query": self.query}
+        return {"severity": self.severity, **where, **self.diagnostic.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintReport:
+    """Everything about one file."""
+
+    source: str
+    findings: tuple[LintFinding, ...]
+    """In the order of the text."""
+    queries: tuple[Descriptor, ...]
+    """Of the queries without errors, in the order of the text."""
+
+    @property
+    def status(self) -> Literal["ok", "warning", "error"]:
+        """The worst that was found."""
+        severities = {f.severity for f in self.findings}
+        return "error" if "error" in severities else "warning" if severities else "ok"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {
+            "source": self.source,
+            "status": self.status,
+            "findings": [f.to_dict() for f in self.findings],
+            "queries": [q.to_dict() for q in self.queries],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{f.severity}: {render_diagnostic(self.source, f.diagnostic)}" for f in self.findings
+        )
+
+
+def lint(text: str, catalog: Catalog, *, name: str = "query") -> LintReport:
+    """Look at every query of a text. Never raises for what the text says."""
+    source = Source(name=name, text=text)
+    try:
+        file = parse_queries(source)
+    except QueryError as error:
+        return LintReport(source=name, findings=tuple(_errors(error.diagnostics)), queries=())
+    findings: list[LintFinding] = []
+    queries: list[Descriptor] = []
+    names = Findings(source)
+    check_names(file, names)
+    findings += _errors(names.diagnostics)
+    for query in file.queries:
+        own = Findings(source)
+        checked = check_query(query, catalog, own)
+        label = query.name.text if query.name else None
+        findings += _errors(own.diagnostics, label)
+        if checked is not None:
+            queries.append(describe(checked, catalog))
+            findings += _warnings(checked.warnings, label)
+        findings += _warnings(_without_params(query, source), label)
+    findings += _warnings(_never_updated(file, catalog, source))
+    findings.sort(key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
+    return LintReport(source=name, findings=tuple(findings), queries=tuple(queries))
+
+
+def _errors(diagnostics: Iterable[Diagnostic], query: str | None = None) -> Iterator[LintFinding]:
+    return (LintFinding(severity="error", diagnostic=d, query=query) for d in diagnostics)
+
+
+def _warnings(diagnostics: Iterable[Diagnostic], query: str | None = None) -> Iterator[LintFinding]:
+    return (LintFinding(severity="warning", diagnostic=d, query=query) for d in diagnostics)
+
+
+def _without_params(query: ast.Query, source: Source) -> Iterator[Diagnostic]:
+    """A named change that always does the same is rarely meant."""
+    if isinstance(query.body, ast.Mutation) and query.name is not None and not query.params:
+        message = f"mutation `{query.name.text}` declares no parameters"
+        yield source.diagnostic(code=str(Code.NO_PARAMETERS), message=message, span=query.name.span)
+
+
+def _never_updated(file: ast.QueryFile, catalog: Catalog, source: Source) -> Iterator[Diagnostic]:
+    """Nullable properties of updated types that nothing ever fills in later."""
+    updated: dict[str, tuple[GraphType, Span]] = {}
+    assigned: set[tuple[str, str]] = set()
+    for query in file.queries:
+        statements = query.body.statements if isinstance(query.body, ast.Mutation) else ()
+        for statement in statements:
+            if isinstance(statement, ast.Delete):
+                continue
+            name = statement.type_name
+            target = catalog.nodes.get(name.text) or catalog.edge(name.text)
+            if target is None or (isinstance(statement, ast.Insert) and not statement.upsert):
+                continue
+            if isinstance(statement, ast.Update):
+                updated.setdefault(target.table_key, (target, name.span))
+            assigned.update((target.table_key, a.property.text) for a in statement.assignments)
+    for table, (target, span) in updated.items():
+        for prop in target.properties:
+            exempt = prop.name in target.key or prop.embed is not None
+            if prop.type.nullable and not exempt and (table, prop.name) not in assigned:
+                yield source.diagnostic(
+                    code=str(Code.NEVER_UPDATED),
+                    message=f"no update sets the nullable property {target.name}.{prop.name}",
+                    span=span,
+                )

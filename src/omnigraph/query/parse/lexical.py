@@ -1,0 +1,176 @@
+"""Tokens of a query text, with what other languages would have written already put right.
+
+    source -> [tokens, repaired] -> parser -> AST
+
+`&&`, `'…'`, `# …`, `count(*)` cannot be read by the lexer. Each is reported once, with the spelling
+of this language, and replaced by what was meant, so that the parser does not stumble over the rest.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, LexicalProblem, holes, tokenize
+from omnigraph.lang.source import Span
+from omnigraph.lang.tokens import Token, TokenKind
+from omnigraph.query.findings import Findings
+from omnigraph.query.parse.codes import SyntaxCode
+
+_CODES = {kind: SyntaxCode[kind.name] for kind in LexicalKind}
+_WORDS = {"&&": "and", "&": "and", "||": "or", "|": "or", "!": "not"}
+_QUOTES = {"'": "'", "`": "`", "“": "”", "‘": "’"}
+_ARITHMETIC = "+*/%^"
+NO_ARITHMETIC_HINT = "queries do not calculate: compute the value first, pass it as a parameter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """What the parser walks over."""
+
+    tokens: list[Token]
+    holes: frozenset[int]
+    """Starts of tokens behind something that was reported and dropped."""
+    cut_off: bool
+    """Whether the text ends inside a string or comment, which was reported."""
+
+
+def read_tokens(findings: Findings) -> Readable:
+    """The tokens of the source in ``findings``; all that cannot be read is reported there."""
+    tokens, problems = tokenize(findings.source)
+    if not problems:
+        return Readable(tokens=tokens, holes=frozenset(), cut_off=False)
+    cut_off = any(p.kind in CUTS_OFF for p in problems)
+    repair = _Repair(findings, tokens)
+    for problem in sorted(problems, key=lambda p: p.span.start):
+        repair.treat(problem)
+    repaired = repair.tokens()
+    return Readable(tokens=repaired, holes=holes(repaired, repair.dropped), cut_off=cut_off)
+
+
+class _Repair:
+    def __init__(self, findings: Findings, tokens: list[Token]) -> None:
+        self.findings = findings
+        self.text = findings.source.text
+        self.old = tokens
+        self.starts = [t.span.start for t in tokens]
+        self.new: list[Token] = []
+        self.replaced: list[Span] = []
+        self.dropped: list[LexicalProblem] = []
+
+    def tokens(self) -> list[Token]:
+        gone: set[int] = set()
+        for span in self.replaced:
+            first, last = bisect_left(self.starts, span.start), bisect_left(self.starts, span.end)
+            gone.update(range(first, last))
+        gone.discard(len(self.old) - 1)
+        kept = [t for i, t in enumerate(self.old) if i not in gone]
+        return sorted([*kept, *self.new], key=lambda t: (t.span.start, t.span.end))
+
+    def treat(self, problem: LexicalProblem) -> None:
+        start = problem.span.start
+        if self.replaced and start < self.replaced[-1].end:
+            return  # Inside something that was replaced as a whole.
+        if problem.kind is not LexicalKind.ILLEGAL_CHARACTER:
+            self._report(problem)
+            return
+        written = self.text[start : problem.span.end]
+        if written in _WORDS:
+            self._operator_word(problem, written)
+        elif written[0] in _QUOTES and self._closing_quote(start) >= 0:
+            self._quoted(problem, self._closing_quote(start))
+        elif written[0] == "#":
+            self._report(problem)
+            end = self.text.find("\n", start)
+            self.replaced.append(Span(start=start, end=end if end >= 0 else len(self.text)))
+        elif written == "$" and self._next(problem).span.start == problem.span.end:
+            self._odd_variable(problem)
+        elif written[0] in _ARITHMETIC:
+            self._arithmetic(problem, written)
+        else:
+            self._report(problem)
+            self.dropped.append(problem)
+
+    def _operator_word(self, problem: LexicalProblem, written: str) -> None:
+        word = _WORDS[written]
+        self._replace(TokenKind.WORD, word, problem.span)
+        message = f"`{written}` is no operator here"
+        self._add(SyntaxCode.FOREIGN_OPERATOR, problem.span, message, f"write `{word}`")
+
+    def _closing_quote(self, start: int) -> int:
+        line_end = self.text.find("\n", start)
+        end = line_end if line_end >= 0 else len(self.text)
+        return self.text.find(_QUOTES[self.text[start]], start + 1, end)
+
+    def _quoted(self, problem: LexicalProblem, closing: int) -> None:
+        span = Span(start=problem.span.start, end=closing + 1)
+        value = self.text[span.start + 1 : closing]
+        self._replace(TokenKind.STRING, value, span)
+        hint = problem.hint
+        if '"' not in value and "\\" not in value and value.isprintable():
+            hint = f'write "{value}"'
+        self._add(SyntaxCode.ILLEGAL_CHARACTER, span, problem.message, hint)
+
+    def _odd_variable(self, problem: LexicalProblem) -> None:
+        word = self._next(problem)
+        if word.kind not in (TokenKind.WORD, TokenKind.INT, TokenKind.DIGIT_WORD):
+            self._report(problem)
+            self.dropped.append(problem)
+            return
+        span = problem.span.to(word.span)
+        self._replace(TokenKind.VARIABLE, f"${word.text}", span)
+        hint = problem.hint
+        if word.kind is TokenKind.WORD:
+            lowered = f"{word.text[0].lower()}{word.text[1:]}"
+            hint = f"variables start with a lower-case letter: `${lowered}`"
+        self._add(SyntaxCode.ILLEGAL_CHARACTER, span, problem.message, hint)
+
+    def _arithmetic(self, problem: LexicalProblem, written: str) -> None:
+        self.dropped.append(problem)
+        index = bisect_left(self.starts, problem.span.start)
+        before = self.old[index - 1] if index else self.old[-1]
+        after = self.old[index]
+        if written != "*":
+            message = f"`{written[0]}` is no operator here"
+            self._add(SyntaxCode.NO_ARITHMETIC, problem.span, message, NO_ARITHMETIC_HINT)
+        elif index > 1 and _is_hop(self.old[index - 2], before, after):
+            hint = f"write the hops in braces: `{before.text}{{1,3}}`"
+            self._add(SyntaxCode.HOP_BOUNDS, problem.span, "`*` gives no hop bounds here", hint)
+            while self.old[index].kind is TokenKind.INT or self.old[index].is_punct(".."):
+                index += 1
+            self.replaced.append(Span(start=problem.span.start, end=self.starts[index]))
+        elif before.text in ("(", "{", ",", ".") or after.text in (")", "}", ","):
+            counting = index > 1 and self.old[index - 2].is_word("count")
+            hint = "count a variable of the match: `count($v)`" if counting else None
+            hint = hint or "name what you want: `$v` for the whole node, `$v.name` for a property"
+            self._add(
+                SyntaxCode.NO_STAR, problem.span, "`*` does not stand for everything here", hint
+            )
+        else:
+            message = "`*` is no operator here"
+            self._add(SyntaxCode.NO_ARITHMETIC, problem.span, message, NO_ARITHMETIC_HINT)
+
+    def _next(self, problem: LexicalProblem) -> Token:
+        return self.old[bisect_left(self.starts, problem.span.start)]
+
+    def _replace(self, kind: TokenKind, text: str, span: Span) -> None:
+        self.replaced.append(span)
+        self.new.append(Token(kind=kind, text=text, span=span))
+
+    def _report(self, problem: LexicalProblem) -> None:
+        self.findings.add(
+            _CODES[problem.kind],
+            problem.span,
+            problem.message,
+            expected=problem.expected,
+            hint=problem.hint,
+        )
+
+    def _add(self, code: SyntaxCode, span: Span, message: str, hint: str | None) -> None:
+        self.findings.add(code, span, message, hint=hint)
+
+
+def _is_hop(variable: Token, word: Token, after: Token) -> bool:
+    """Whether a star between the last two is one as in `$a knows*1..3 $b`."""
+    named = variable.kind is TokenKind.VARIABLE and word.is_identifier
+    return named and after.kind in (TokenKind.INT, TokenKind.VARIABLE)

@@ -1,0 +1,202 @@
+"""A plan as text: one line a step, inputs indented below. Stable, for people and golden files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from omnigraph.query import typed
+from omnigraph.query.plan import nodes as steps
+from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.planner import QueryPlan, expressions
+
+Annotate = Callable[[Plan], str]
+"""What to write behind a step, or nothing."""
+
+
+def explain(plan: QueryPlan, annotate: Annotate = lambda _: "") -> str:
+    """The whole plan."""
+    writer = _Writer(plan, annotate)
+    writer.write(plan.root, 0)
+    return "\n".join(writer.lines) + "\n"
+
+
+class _Writer:
+    def __init__(self, plan: QueryPlan, annotate: Annotate) -> None:
+        self._plan = plan
+        self._annotate = annotate
+        self.lines: list[str] = []
+
+    def write(self, plan: Plan, depth: int, label: str = "") -> None:
+        notes = self._annotate(plan)
+        line = "  " * depth + label + describe(plan)
+        self.lines.append(f"{line}  {notes}" if notes else line)
+        for expr in expressions(plan):
+            for part in typed.walk(expr):
+                if isinstance(part, (typed.Exists, typed.CountOf)):
+                    self.write(self._plan.blocks[part.block], depth + 2, f"{_word(part)} block: ")
+        if isinstance(plan, (steps.Semi, steps.Attach)):
+            self.write(plan.block, depth + 2, "block: ")
+            self.write(plan.input, depth + 1)
+            return
+        for source in steps.inputs(plan):
+            self.write(source, depth + 1)
+
+
+def _word(part: typed.Exists | typed.CountOf) -> str:
+    return "exists" if isinstance(part, typed.Exists) else "count"
+
+
+def describe(plan: Plan) -> str:
+    """One step on one line."""
+    match plan:
+        case steps.Scan():
+            return f"scan ${plan.variable}: {plan.type_name}{_where(plan.filters)}"
+        case steps.Seek():
+            key = text(plan.ids) if plan.ids is not None else ", ".join(map(text, plan.key))
+            return f"seek ${plan.variable}: {plan.type_name} by {key}{_where(plan.filters)}"
+        case steps.Outer():
+            return "rows of " + ", ".join(f"${v}" for v in plan.variables)
+        case steps.Unit():
+            return "one row"
+        case steps.Expand():
+            return f"expand {_path(plan)}{_where(plan.filters)}"
+        case steps.Close():
+            return f"connected {_path(plan)}"
+        case steps.Degrees():
+            what = "edges" if plan.per_edge else "neighbours"
+            return f"count {what} ${plan.origin} {_arrow(plan.direction, plan.edge)}"
+        case steps.Compact():
+            what = "count" if plan.counted else "distinct"
+            return f"{what} rows by {', '.join('$' + v for v in plan.keep) or 'nothing'}"
+        case steps.Join():
+            on = ", ".join(f"{text(a)} = {text(b)}" for a, b in plan.on)
+            return f"join on {on}" if on else "product"
+        case steps.Filter():
+            return "filter " + " and ".join(map(text, plan.conditions))
+        case steps.Semi():
+            return "without" if plan.negated else "with"
+        case steps.Attach():
+            return "optional " + ", ".join(f"${v}" for v in plan.variables)
+        case steps.Rank():
+            return f"rank ${plan.variable} by {text(plan.score)}"
+        case steps.Aggregate():
+            return "aggregate " + _outputs(plan.outputs)
+        case steps.Project():
+            return "return " + _outputs(plan.outputs)
+        case steps.Distinct():
+            return "distinct"
+        case steps.Order():
+            return _order(plan)
+
+
+def _path(plan: steps.Expand | steps.Close) -> str:
+    hops = "" if plan.low == plan.high == 1 else f"{{{plan.low},{plan.high}}}"
+    edge = f"${plan.edge_variable}:{plan.edge}" if plan.edge_variable else plan.edge
+    arrow = _arrow(plan.direction, edge + hops)
+    target = f"${plan.target}"
+    if isinstance(plan, steps.Expand):
+        target += f": {plan.target_type}"
+    return f"${plan.origin} {arrow} {target}"
+
+
+def _arrow(direction: str, edge: str) -> str:
+    return {"out": f"-{edge}->", "in": f"<-{edge}-", "both": f"-{edge}-"}[direction]
+
+
+def _where(filters: tuple[typed.Expr, ...]) -> str:
+    return " where " + " and ".join(map(text, filters)) if filters else ""
+
+
+def _outputs(outputs: Iterable[typed.Output]) -> str:
+    return ", ".join(
+        o.name if (shown := text(o.value)).lstrip("$") == o.name else f"{shown} as {o.name}"
+        for o in outputs
+    )
+
+
+def _order(plan: steps.Order) -> str:
+    keys = [text(k.value) + (" desc" if k.descending else "") for k in plan.keys]
+    ties = [f"${t}.id" for t in plan.ties] if plan.on == "bindings" else ["all columns"]
+    parts = ["order by " + ", ".join([*keys, *ties])]
+    if plan.limit is not None:
+        parts.append(f"limit {text(plan.limit)}")
+    if plan.offset is not None:
+        parts.append(f"offset {text(plan.offset)}")
+    return " ".join(parts)
+
+
+def text(expr: typed.Expr) -> str:
+    """An expression as a person would write it."""
+    match expr:
+        case typed.Const(value=value):
+            return _value(value)
+        case typed.Param(name=name):
+            return f"${name}"
+        case typed.Now():
+            return "now()"
+        case typed.Prop(variable=variable, column=column):
+            return f"${variable}.{column}" if variable else column
+        case typed.Entity(variable=variable):
+            return f"${variable}"
+        case typed.Compare(op=op, left=left, right=right):
+            return f"{_inner(left)} {op} {_inner(right)}"
+        case typed.Contains(values=values, item=item):
+            return f"{_inner(values)} contains {_inner(item)}"
+        case typed.InList(item=item, values=values):
+            return f"{_inner(item)} in {_inner(values)}"
+        case typed.TextTest(kind=kind, text=whole, part=part):
+            return f"{_inner(whole)} {kind} {_inner(part)}"
+        case typed.IsNull(operand=operand):
+            return f"{_inner(operand)} is null"
+        case typed.Not(operand=operand):
+            return f"not {_inner(operand)}"
+        case typed.And(operands=operands):
+            return " and ".join(map(_inner, operands))
+        case typed.Or(operands=operands):
+            return " or ".join(map(_inner, operands))
+        case typed.OutputRef(name=name):
+            return name
+        case _:
+            return _call(expr)
+
+
+def _call(expr: typed.Expr) -> str:
+    match expr:
+        case typed.Exists():
+            return "exists { … }"
+        case typed.CountOf():
+            return "count { … }"
+        case typed.TextMatch(kind=kind, variable=variable, column=column, query=query):
+            name = "match_text" if kind == "phrase" else kind
+            more = f", {text(expr.edits)}" if expr.edits is not None else ""
+            return f"{name}(${variable}.{column}, {text(query)}{more})"
+        case typed.Bm25(variable=variable, column=column, query=query):
+            return f"bm25(${variable}.{column}, {text(query)})"
+        case typed.Nearest(variable=variable, column=column, query=query):
+            return f"nearest(${variable}.{column}, {text(query)})"
+        case typed.Rrf(arms=arms, k=k):
+            return f"rrf({', '.join(map(text, arms))}, {text(k)})"
+        case typed.Aggregate(function=function, operand=operand, distinct=distinct):
+            inside = "rows" if isinstance(operand, typed.Const) else text(operand)
+            return f"{function}({'distinct ' if distinct else ''}{inside})"
+        case _:
+            return repr(expr)
+
+
+def _inner(expr: typed.Expr) -> str:
+    shown = text(expr)
+    return f"({shown})" if isinstance(expr, (typed.And, typed.Or, typed.Not)) else shown
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'"{escaped}"'
+    if isinstance(value, tuple):
+        shown = [_value(v) for v in value[:8]]  # pyright: ignore[reportUnknownVariableType]
+        return f"[{', '.join(shown)}{', …' if len(value) > 8 else ''}]"  # pyright: ignore[reportUnknownArgumentType]
+    return str(value)

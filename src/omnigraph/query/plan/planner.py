@@ -1,0 +1,87 @@
+"""From a typed read to the plan that is run: build, improve, and plan the blocks of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from omnigraph.query.plan.build import build, build_pattern
+from omnigraph.query.plan.nodes import Join, Plan, Scan, inputs
+from omnigraph.query.plan.rules import improve
+from omnigraph.query.plan.rules.keys import sought
+from omnigraph.query.plan.rules.planning import Planning
+from omnigraph.query.typed import (
+    Compare,
+    CountOf,
+    Exists,
+    Expr,
+    InList,
+    NodeVar,
+    Pattern,
+    Read,
+    walk,
+)
+from omnigraph.schema.catalog import Catalog
+
+EQUAL_PART = 0.05
+"""Guess: the part of rows that an equality leaves."""
+OTHER_PART = 0.3
+
+RowCount = Callable[[str], int]
+"""Rows of a node type, from the snapshot's metadata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """A plan, and plans for the blocks that stand inside expressions."""
+
+    root: Plan
+    blocks: Mapping[Pattern, Plan]
+
+
+def plan_read(read: Read, catalog: Catalog, rows: RowCount) -> QueryPlan:
+    """The plan of a read. Row counts choose where a pattern starts; any choice is correct."""
+
+    def cost(node: NodeVar, filters: tuple[Expr, ...]) -> float:
+        scan = Scan(variable=node.name, type_name=node.type_name, filters=filters)
+        if filters and sought(scan, catalog.nodes[node.type_name]) is not None:
+            return 1.0
+        expected = float(rows(node.type_name))
+        for condition in filters:
+            equal = isinstance(condition, (Compare, InList)) and _is_equality(condition)
+            expected *= EQUAL_PART if equal else OTHER_PART
+        return 1.0 + expected
+
+    planning = Planning(catalog=catalog, cost=cost)
+    root = improve(build(read, cost), planning)
+    blocks: dict[Pattern, Plan] = {}
+    _plan_blocks(root, planning, blocks)
+    return QueryPlan(root=root, blocks=blocks)
+
+
+def _is_equality(condition: Compare | InList) -> bool:
+    return isinstance(condition, InList) or condition.op == "="
+
+
+def _plan_blocks(plan: Plan, planning: Planning, blocks: dict[Pattern, Plan]) -> None:
+    for expr in expressions(plan):
+        for part in walk(expr):
+            if isinstance(part, (Exists, CountOf)) and part.block not in blocks:
+                purpose = "exist" if isinstance(part, Exists) else "count"
+                inner = replace(planning, purpose=purpose)
+                made = improve(build_pattern(part.block, planning.cost), inner)
+                blocks[part.block] = made
+                _plan_blocks(made, planning, blocks)
+    for source in inputs(plan):
+        _plan_blocks(source, planning, blocks)
+
+
+def expressions(plan: Plan) -> tuple[Expr, ...]:
+    """The expressions that a step itself evaluates."""
+    found: list[Expr] = [*getattr(plan, "filters", ()), *getattr(plan, "conditions", ())]
+    found += [output.value for output in getattr(plan, "outputs", ())]
+    found += [key.value for key in getattr(plan, "keys", ())]
+    if isinstance(plan, Join):
+        for pair in plan.on:
+            found += pair
+    return tuple(found)

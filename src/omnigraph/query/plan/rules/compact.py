@@ -1,0 +1,109 @@
+"""Between two traversals, rows that differ only in variables nobody needs any more become one.
+
+Counts keep their weight; where duplicates do not matter (``distinct``, ``min``, ``exists``) one row
+is as good as many. So paths are counted without being walked one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from omnigraph.query.plan.nodes import (
+    Aggregate,
+    Close,
+    Compact,
+    Degrees,
+    Distinct,
+    Expand,
+    Filter,
+    Outer,
+    Plan,
+    Project,
+    Semi,
+    bound,
+    inputs,
+    with_inputs,
+)
+from omnigraph.query.plan.rules.planning import Planning
+from omnigraph.query.typed import Aggregate as Call
+from omnigraph.query.typed import Expr, variables
+
+
+def compact_dead_variables(plan: Plan, planning: Planning) -> Plan:
+    """Insert such steps below results and inside blocks."""
+    if planning.purpose != "result":
+        return _below(plan, frozenset(), counted=planning.purpose == "count", traversed=False)
+    return _walk(plan)
+
+
+def _walk(plan: Plan) -> Plan:
+    match plan:
+        case Aggregate():
+            needed = _needed(o.value for o in plan.outputs)
+            counted = any(_counts(o.value) for o in plan.outputs)
+            source = _below(plan.input, needed, counted=counted, traversed=False)
+            return replace(plan, input=source)
+        case Distinct(input=Project() as project):
+            needed = _needed(o.value for o in project.outputs)
+            source = _below(project.input, needed, counted=False, traversed=False)
+            return replace(plan, input=replace(project, input=source))
+        case Semi():
+            block = _below(plan.block, frozenset(), counted=False, traversed=False)
+            return replace(plan, input=_walk(plan.input), block=block)
+        case _:
+            return with_inputs(plan, tuple(_walk(p) for p in inputs(plan)))
+
+
+def _counts(expr: Expr) -> bool:
+    """Whether an output changes when a row comes twice."""
+    return isinstance(expr, Call) and not expr.distinct and expr.function in ("count", "sum", "avg")
+
+
+def _needed(expressions: Iterable[Expr]) -> frozenset[str]:
+    found: frozenset[str] = frozenset()
+    for expr in expressions:
+        found |= variables(expr)
+    return found
+
+
+def _below(plan: Plan, needed: frozenset[str], *, counted: bool, traversed: bool) -> Plan:
+    """``traversed``: a traversal follows, so that fewer rows here are fewer steps there."""
+    match plan:
+        case Expand():
+            wanted = needed | {plan.origin} | _needed(plan.filters)
+            source = _below(plan.input, wanted, counted=counted, traversed=True)
+            made: Plan = replace(plan, input=source)
+            here = bound(made)
+            keep = tuple(sorted(here & needed))
+            # The nodes that one node reaches differ anyway; only a chain brings repeats.
+            if traversed and len(keep) < len(here):
+                made = Compact(input=made, keep=keep, counted=counted)
+            return made
+        case Close():
+            wanted = needed | {plan.origin, plan.target}
+            source = _below(plan.input, wanted, counted=counted, traversed=traversed)
+            return replace(plan, input=source)
+        case Degrees():
+            wanted = needed | {plan.origin}
+            return replace(plan, input=_below(plan.input, wanted, counted=counted, traversed=True))
+        case Filter():
+            wanted = needed | _needed(plan.conditions)
+            source = _below(plan.input, wanted, counted=counted, traversed=traversed)
+            return replace(plan, input=source)
+        case Semi():
+            wanted = needed | _outer(plan.block)
+            source = _below(plan.input, wanted, counted=counted, traversed=traversed)
+            block = _below(plan.block, frozenset(), counted=False, traversed=False)
+            return replace(plan, input=source, block=block)
+        case _:
+            return with_inputs(plan, tuple(_walk(p) for p in inputs(plan)))
+
+
+def _outer(block: Plan) -> frozenset[str]:
+    if isinstance(block, Outer):
+        return frozenset(block.variables)
+    found: frozenset[str] = frozenset()
+    for source in inputs(block):
+        found |= _outer(source)
+    return found

@@ -1,0 +1,103 @@
+"""Where the rows of a table version lie: fragments, live rows, addresses and positions.
+
+An *address* (fragment and offset in it) names a row as long as its file lives, across versions. A
+*position* counts the live rows of one version in storage order; whole columns are indexed by it.
+Adjacency and caches keep addresses, because an append or a deletion elsewhere does not change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Positions = npt.NDArray[np.int64]
+Addresses = npt.NDArray[np.int64]
+Offsets = npt.NDArray[np.int64]
+"""Physical places of live rows within one fragment, ascending."""
+
+OFFSET_BITS = 32
+OFFSET_MASK = (1 << OFFSET_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """One immutable set of files and, perhaps, a file that says which of its rows are gone."""
+
+    id: int
+    files: tuple[str, ...]
+    deletion: str | None
+    physical_rows: int
+    live_rows: int
+
+    @staticmethod
+    def of(metadata: Any) -> Fragment:
+        """From Lance's metadata of a fragment."""
+        deletion = metadata.deletion_file
+        return Fragment(
+            id=metadata.id,
+            files=tuple(file.path for file in metadata.files),
+            deletion=deletion.path(metadata.id) if deletion is not None else None,
+            physical_rows=metadata.physical_rows,
+            live_rows=metadata.num_rows,
+        )
+
+
+class Layout:
+    """The fragments of one table version, in storage order."""
+
+    def __init__(self, fragments: Sequence[Fragment], live: Callable[[Fragment], Offsets]) -> None:
+        self.fragments = tuple(fragments)
+        self._live = live
+
+    @cached_property
+    def starts(self) -> Positions:
+        """The position of each fragment's first live row; one more for the end."""
+        counts = np.fromiter(
+            (f.live_rows for f in self.fragments), np.int64, count=len(self.fragments)
+        )
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+    @property
+    def row_count(self) -> int:
+        return int(self.starts[-1])
+
+    def offsets(self, fragment: Fragment) -> Offsets | None:
+        """Live offsets of a fragment; None when nothing of it was deleted."""
+        return self._live(fragment) if fragment.deletion is not None else None
+
+    @cached_property
+    def _by_id(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        ids = np.fromiter((f.id for f in self.fragments), np.int64, count=len(self.fragments))
+        order = np.argsort(ids, kind="stable")
+        return ids[order], order
+
+    def positions(self, addresses: Addresses) -> Positions:
+        """Positions of live rows by their addresses."""
+        if len(self.fragments) == 1 and self.fragments[0].deletion is None:
+            return addresses & OFFSET_MASK
+        ids, order = self._by_id
+        which = order[np.searchsorted(ids, addresses >> OFFSET_BITS)]
+        offsets = addresses & OFFSET_MASK
+        for number in np.unique(which):
+            live = self.offsets(self.fragments[number])
+            if live is not None:
+                mine = which == number
+                offsets[mine] = np.searchsorted(live, offsets[mine])
+        return self.starts[which] + offsets
+
+    def addresses(self, fragment: Fragment) -> Addresses:
+        """Addresses of a fragment's live rows, in storage order."""
+        live = self.offsets(fragment)
+        offsets = np.arange(fragment.physical_rows, dtype=np.int64) if live is None else live
+        return (np.int64(fragment.id) << OFFSET_BITS) | offsets
+
+    def all_addresses(self) -> Addresses:
+        """Addresses of all live rows, in storage order."""
+        if not self.fragments:
+            return np.empty(0, np.int64)
+        return np.concatenate([self.addresses(f) for f in self.fragments])

@@ -1,0 +1,50 @@
+"""Any query on any graph: the engine, in either way of traversing, agrees with the reference."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+import omnigraph
+from omnigraph.query import typed
+from omnigraph.query.compile import compile_queries
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.naive import NaiveGraph, evaluate, same
+from omnigraph.testing.random_queries import RandomQuery, cases
+from omnigraph.testing.random_worlds import NOW, WORLDS, World
+
+MODES = ("indexed", "csr")
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_engine_agrees_with_the_reference(world: World, data: st.DataObject) -> None:
+    case = data.draw(cases(world))
+    # The clock stands still at NOW, so now() is the same moment on both sides.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        omnigraph.init(Path(folder) / "g", world.schema, clock=ManualClock()) as graph,
+    ):
+        if case.graph.source:
+            graph.load(case.graph.source)
+        for query in case.queries:
+            compare(graph, case.graph.naive, query)
+
+
+def compare(graph: omnigraph.Graph, reference: NaiveGraph, query: RandomQuery) -> None:
+    note(f"{query.text}\nparams = {query.params}")
+    (compiled,) = compile_queries(query.text, graph.catalog)
+    assert isinstance(compiled.body, typed.Read)
+    expected = evaluate(compiled.body, reference, graph.catalog, query.params, NOW)
+    for mode in MODES:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OMNIGRAPH_TRAVERSAL_MODE", mode)
+            table = graph.query(query.text, params=query.params).to_arrow()
+        assert tuple(table.column_names) == expected.columns, mode
+        difference = same(table.to_pylist(), expected)
+        assert difference is None, f"{mode}: {difference}"
