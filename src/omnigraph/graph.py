@@ -24,13 +24,12 @@ from omnigraph.load.sources import plan_input
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.query.engine import Explanation, QueryEngine
-
 from omnigraph.query.search.embedding import Embedder
 from omnigraph.query.typed import Mutation
 from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema_file import read_schema_file
 from omnigraph.storage.location import locate
+from omnigraph.text_file import TextKind, read_text_file
 from omnigraph.view import SnapshotView
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.init import initialise
@@ -387,7 +386,7 @@ def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
         if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
             return schema, "schema.pg"
     path = Path(schema)
-    return read_schema_file(path), str(path)
+    return read_text_file(path, TextKind.SCHEMA), str(path)
 
 
 def _mode(mode: str) -> WriteMode:

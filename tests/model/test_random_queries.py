@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
+from omnigraph.query.params import bind
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_queries import RandomQuery, cases
@@ -40,7 +41,8 @@ def compare(graph: omnigraph.Graph, reference: NaiveGraph, query: RandomQuery) -
     note(f"{query.text}\nparams = {query.params}")
     (compiled,) = compile_queries(query.text, graph.catalog)
     assert isinstance(compiled.body, typed.Read)
-    expected = evaluate(compiled.body, reference, graph.catalog, query.params, NOW)
+    params = bind(compiled.params, query.params)
+    expected = evaluate(compiled.body, reference, graph.catalog, params, NOW)
     for mode in MODES:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("OMNIGRAPH_TRAVERSAL_MODE", mode)

@@ -51,7 +51,7 @@ class RichOutput(Output):
         from omnigraph.cli.text import exported_text
 
         if not self._quiet and path is not None:
-            write_error(_rendered(exported_text(lines, str(path)), sys.stderr))
+            write_error(rendered(exported_text(lines, str(path)), sys.stderr))
 
     def snapshot(self, uri: str, view: SnapshotView) -> None:
         """What a branch holds."""
@@ -89,7 +89,7 @@ class RichOutput(Output):
 
     def failure(self, error: OmnigraphError) -> None:
         """The error and its findings on stderr."""
-        write_error(_rendered(failure_text(error), sys.stderr))
+        write_error(rendered(failure_text(error), sys.stderr))
 
     def interrupted(self, hint: str | None, published: str | None) -> None:
         """A line on stderr, below the ^C that a terminal shows."""
@@ -108,7 +108,7 @@ class RichOutput(Output):
         return BarMeter(console(sys.stderr), label, total, unit, last_label=last)
 
     def _print(self, *parts: RenderableType) -> None:
-        write_text("".join(_rendered(part, sys.stdout) for part in parts))
+        write_text("".join(rendered(part, sys.stdout) for part in parts))
 
 
 class _Page(StringIO):
@@ -139,7 +139,8 @@ def console(stream: TextIO, file: TextIO | None = None) -> Console:
     )
 
 
-def _rendered(part: RenderableType, stream: TextIO) -> str:
+def rendered(part: RenderableType, stream: TextIO) -> str:
+    """A part as text with the colours that suit ``stream``, which is not written to."""
     # Rendered into memory and written by us: rich answers a broken pipe with an exit code of its
     # own, and writes to its stream even when it only captures.
     page = _Page(cast("TextIO | None", stream))

@@ -12,10 +12,12 @@ import errno
 import os
 import re
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import BinaryIO, TextIO, cast
 
 from omnigraph.cli.interrupts import answered
-from omnigraph.errors import ErrorKind, StorageError
+from omnigraph.errors import ErrorKind, StorageError, UsageError
 
 # Text from data, file names and commit messages reaches a terminal: control characters, direction
 # overrides and halves of surrogate pairs are shown instead of sent.
@@ -113,6 +115,16 @@ class Writer:
             self._stream.flush()
         except OSError as e:
             raise cannot_write(self._name, e) from e
+
+
+@contextmanager
+def stdout_writer(instead: str) -> Generator[Writer]:
+    """Stdout for data of any length; flushed at the end. ``instead`` helps if it is closed."""
+    if cast("TextIO | None", sys.stdout) is None:
+        raise UsageError("stdout is closed", hint=instead)
+    writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
+    yield writer
+    writer.flush()
 
 
 def write_error(text: str) -> None:

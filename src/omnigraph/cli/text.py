@@ -28,7 +28,7 @@ def created_text(uri: str, view: SnapshotView) -> Text:
     """What was made and what to do next."""
     nodes, edges = len(view.catalog.nodes), len(view.catalog.edges)
     shown = one_line(uri)
-    types = f"{_number(nodes, 'node type')} and {_number(edges, 'edge type')}"
+    types = f"{count_text(nodes, 'node type')} and {count_text(edges, 'edge type')}"
     return Text.assemble(
         ("Created ", "green"),
         f"a graph at {shown} with {types}\n",
@@ -46,7 +46,7 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
     counts = (*result.nodes, *result.edges)
     first = Text.assemble(
         ("Loaded ", "green"),
-        f"{_number(result.total_entities, 'entity', 'entities')} ({_types(counts)}) into {place}\n",
+        f"{count_text(result.total_entities, 'entity', 'entities')} ({_types(counts)}) into {place}\n",
     )
     if result.commit is None:
         return first + Text("no commit: the graph held all of it already")
@@ -56,16 +56,16 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
 def exported_text(lines: int, name: str) -> Text:
     """How much went where."""
     return Text.assemble(
-        ("Exported ", "green"), f"{_number(lines, 'entity', 'entities')} to {one_line(name)}"
+        ("Exported ", "green"), f"{count_text(lines, 'entity', 'entities')} to {one_line(name)}"
     )
 
 
 def valid_schema_text(name: str, catalog: Catalog) -> Text:
     """That it is valid, and what it declares."""
     counts = (
-        _number(len(catalog.nodes), "node type"),
-        _number(len(catalog.edges), "edge type"),
-        _number(len(catalog.interfaces), "interface"),
+        count_text(len(catalog.nodes), "node type"),
+        count_text(len(catalog.edges), "edge type"),
+        count_text(len(catalog.interfaces), "interface"),
     )
     return Text.assemble(("Valid: ", "green"), f"{one_line(name)} declares {', '.join(counts)}")
 
@@ -84,7 +84,7 @@ def snapshot_parts(uri: str, view: SnapshotView) -> tuple[Text, Table]:
     table = Table(
         box=box.SIMPLE, show_edge=False, show_footer=True, pad_edge=False, header_style="bold"
     )
-    table.add_column("type", _number(len(datasets), "type"), overflow="fold")
+    table.add_column("type", count_text(len(datasets), "type"), overflow="fold")
     table.add_column("kind")
     table.add_column("entities", f"{total:,}", justify="right")
     table.add_column("version", justify="right")
@@ -197,7 +197,7 @@ def _types(counts: Sequence[TypeCount]) -> str:
     shown = counts[:_TYPES_MAX]
     parts = [f"{c.entities_loaded:,} {c.name}" for c in shown]
     if more := len(counts) - len(shown):
-        parts.append(f"and {_number(more, 'more type')}")
+        parts.append(f"and {count_text(more, 'more type')}")
     return ", ".join(parts)
 
 
@@ -205,5 +205,6 @@ def _when(commit: GraphCommit) -> str:
     return f"{instant(commit.created_at_us):%Y-%m-%d %H:%M:%S}Z"
 
 
-def _number(count: int, one: str, many: str | None = None) -> str:
+def count_text(count: int, one: str, many: str | None = None) -> str:
+    """``1 row``, ``2 rows``, ``1,000 entities``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

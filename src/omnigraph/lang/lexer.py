@@ -34,6 +34,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_KINDS = {
+    "float": TokenKind.FLOAT,
+    "word": TokenKind.WORD,
+    "variable": TokenKind.VARIABLE,
+    "punct": TokenKind.PUNCT,
+}
 _STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
@@ -123,11 +129,11 @@ class _Lexer:
         self._surrogates()
 
     def _simple(self, group: str, text: str) -> None:
-        kind = TokenKind[group.upper()]
+        kind = _KINDS[group]
         if group == "word" and text[0].isdigit():
             kind = TokenKind.INT if text.isdigit() else TokenKind.DIGIT_WORD
         span = Span(start=self.at, end=self.at + len(text))
-        if kind in (TokenKind.INT, TokenKind.FLOAT) and len(text) > _DIGITS_MAX:
+        if len(text) > _DIGITS_MAX and kind in (TokenKind.INT, TokenKind.FLOAT):
             message = f"number has more than {_DIGITS_MAX} digits"
             self._problem(LexicalKind.LONG_NUMBER, span, message)
             # The parser must not be asked to convert it; zero keeps the shape of the text.

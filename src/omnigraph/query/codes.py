@@ -27,8 +27,7 @@ class Code(StrEnum):
     VARIABLE_RETYPED = "Q111"
     EDGE_VARIABLE_TAKEN = "Q112"
     BARE_NAME = "Q113"
-    REPEATED_ANNOTATION = "Q114"
-    PARAMETER_HAS_NO_PROPERTIES = "Q115"
+    PARAMETER_HAS_NO_PROPERTIES = "Q114"
 
     UNKNOWN_PARAMETER_TYPE = "Q201"
     LIST_ELEMENT = "Q202"
@@ -88,19 +87,18 @@ class Code(StrEnum):
     SCORE_OPTIONAL = "Q514"
 
     UNKNOWN_TARGET = "Q601"
-    NOTHING_ASSIGNED = "Q602"
-    DUPLICATE_ASSIGNMENT = "Q603"
-    MISSING_PROPERTY = "Q604"
-    MISSING_ENDPOINT = "Q605"
-    ASSIGNED_TYPE = "Q606"
-    ASSIGNED_NULL = "Q607"
-    KEY_UPDATED = "Q608"
-    ENDPOINT_UPDATED = "Q609"
-    ID_ASSIGNED = "Q610"
-    UPSERT_WITHOUT_KEY = "Q611"
-    MISSING_KEY = "Q612"
-    MIXED_MUTATION = "Q613"
-    WHERE_EXPRESSION = "Q614"
+    DUPLICATE_ASSIGNMENT = "Q602"
+    MISSING_PROPERTY = "Q603"
+    MISSING_ENDPOINT = "Q604"
+    ASSIGNED_TYPE = "Q605"
+    ASSIGNED_NULL = "Q606"
+    KEY_UPDATED = "Q607"
+    ENDPOINT_UPDATED = "Q608"
+    ID_ASSIGNED = "Q609"
+    UPSERT_WITHOUT_KEY = "Q610"
+    MISSING_KEY = "Q611"
+    MIXED_MUTATION = "Q612"
+    WHERE_EXPRESSION = "Q613"
 
     NEVER_UPDATED = "L201"
     NO_PARAMETERS = "L202"
@@ -121,7 +119,6 @@ EXPLANATIONS: dict[Code, str] = {
     Code.VARIABLE_RETYPED: "a node variable is bound to two types",
     Code.EDGE_VARIABLE_TAKEN: "an edge variable needs a name that nothing else has",
     Code.BARE_NAME: "a bare word is no value here",
-    Code.REPEATED_ANNOTATION: "an annotation of a query may stand once",
     Code.PARAMETER_HAS_NO_PROPERTIES: "a parameter is a value and has no properties",
     Code.UNKNOWN_PARAMETER_TYPE: "a parameter has a type that does not exist",
     Code.LIST_ELEMENT: "a parameter is a list of something that lists do not hold",
@@ -177,7 +174,6 @@ EXPLANATIONS: dict[Code, str] = {
     Code.SCORE_GROUPED: "a ranking does not go together with aggregates or `distinct`",
     Code.SCORE_OPTIONAL: "a ranking needs a variable that every row has",
     Code.UNKNOWN_TARGET: "a statement names a type that the schema does not have",
-    Code.NOTHING_ASSIGNED: "a statement assigns nothing",
     Code.DUPLICATE_ASSIGNMENT: "a statement assigns a property twice",
     Code.MISSING_PROPERTY: "an insert leaves out a property that may not be null",
     Code.MISSING_ENDPOINT: "a new edge needs `from` and `to`",

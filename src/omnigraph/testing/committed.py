@@ -1,7 +1,7 @@
 """A committed state in memory that remembers how it was read.
 
-Implements ``write.delta.CommittedState`` over Arrow tables, so that rules can be tested without
-storage and their cost in reads can be asserted.
+Implements ``write.delta.CommittedState`` and ``query.mutate.base.Base`` over Arrow tables, so that
+rules and mutations can be tested without storage and their cost in reads can be asserted.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
@@ -53,3 +55,18 @@ class MemoryState:
         """All rows."""
         self.reads.append(Read(table_key=table_key, column=None, values=(), columns=columns))
         return self.tables[table_key].select(list(columns))
+
+    def positions(self, table_key: str, column: str, values: pa.Array) -> npt.NDArray[np.int64]:
+        """Where the rows stand whose column is among the values."""
+        asked = tuple(sorted(set(values.to_pylist()), key=str))
+        self.reads.append(Read(table_key=table_key, column=column, values=asked, columns=()))
+        column_values = self.tables[table_key].column(column).to_pylist()
+        return np.flatnonzero(np.array([v in asked for v in column_values], np.bool_))
+
+    def rows_at(
+        self, table_key: str, positions: npt.NDArray[np.int64], columns: tuple[str, ...]
+    ) -> pa.Table:
+        """Rows by their positions; told as a read of the column ``@``."""
+        places = tuple(positions.tolist())
+        self.reads.append(Read(table_key=table_key, column="@", values=places, columns=columns))
+        return self.tables[table_key].take(pa.array(positions)).select(list(columns))

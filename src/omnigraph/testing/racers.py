@@ -19,6 +19,7 @@ import lance_namespace as lance_namespace  # Imported before the fork: it takes 
 
 from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
+from omnigraph.testing import mutators
 
 TIMEOUT_S = 300
 SCHEMA = """
@@ -78,6 +79,11 @@ _KINDS: dict[str, Callable[[graphs.Graph, str, int, str], None]] = {
     "connect": connect,
     "merge": merge,
     "replace": replace,
+    "claim": mutators.claim,
+    "drop": mutators.drop,
+    "increment": mutators.increment,
+    "join": mutators.join,
+    "relate": mutators.relate,
 }
 
 

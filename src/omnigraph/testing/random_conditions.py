@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from omnigraph.schema.catalog import NodeType, Scalar
+from omnigraph.testing.random_worlds import EXACT
 from omnigraph.testing.random_writer import Field, Var, Writer, literal
 
 Scope = Sequence[Var]
@@ -46,12 +47,25 @@ def _leaf(w: Writer, scope: Scope, block: WriteBlock) -> str:
     kind = w.number(0, len(kinds) + 1)
     if kind >= len(kinds):
         inside = block(scope)
-        if inside is not None and kind == len(kinds):
-            return f"exists {inside}"
         if inside is not None:
-            return f"count {inside} {w.pick(_COMPARISONS)} {w.number(0, 3)}"
+            return f"exists {inside}" if kind == len(kinds) else _count_test(w, scope, inside)
         kind = 0
-    return kinds[kind](w, scope) or _null_test(w, scope)
+    text = kinds[kind](w, scope) or _null_test(w, scope)
+    if w.chance(4):
+        # What a test says is a value too.
+        return f"({text}) {w.pick(['is not null', 'is null', '= true', '!= false'])}"
+    if w.chance(2):
+        return w.pick(["1 = 1", "true", "2.5 > 3", f"{w.parameter(1)} >= 1"])
+    return text
+
+
+def _count_test(w: Writer, scope: Scope, block: str) -> str:
+    numbers = w.fields(scope, lambda f: f.is_scalar and f.category == "number")
+    if numbers and w.chance(20):
+        return f"count {block} {w.pick(_COMPARISONS)} {w.pick(numbers).text}"
+    if w.chance(15):
+        return f"count {block} {w.pick(['in', 'not in'])} [0, 2]"
+    return f"count {block} {w.pick(_COMPARISONS)} {w.number(0, 3)}"
 
 
 def _scalar(field: Field) -> bool:
@@ -91,9 +105,15 @@ def _in_test(w: Writer, scope: Scope) -> str:
     field = w.pick(w.fields(scope, _scalar))
     word = w.pick(["in", "not in"])
     values = [w.pick(w.pool(field)) for _ in range(w.number(1, 3))]
+    if any(isinstance(v, float) for v in values):
+        # A list has one type, and it must hold all of its numbers.
+        values = [v for v in values if abs(v) <= EXACT]
     if w.chance(30):
         return f"{field.text} {word} {w.list_parameter(values)}"
-    return f"{field.text} {word} {literal(values)}"
+    items = [literal(v) for v in values]
+    if w.chance(15):
+        items = w.pick([[*items, "null"], []])
+    return f"{field.text} {word} [{', '.join(items)}]"
 
 
 def _list_contains(w: Writer, scope: Scope) -> str | None:

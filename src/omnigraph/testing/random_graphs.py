@@ -111,7 +111,8 @@ def _edges(
 
 def _count(most: int) -> st.SearchStrategy[int]:
     """Rather many: most queries on a small graph find nothing, and nothing agrees with nothing."""
-    return st.sampled_from([*range(most + 1), *range(most // 2, most + 1), most])
+    # The first is where a failure ends when it is made smaller, and what Hypothesis likes best.
+    return st.sampled_from([3, 2, 1, 0, *range(4, most + 1), *range(most // 2, most + 1)])
 
 
 def _values(world: World, graph_type: GraphType, prop: Property) -> st.SearchStrategy[Any]:

@@ -59,6 +59,17 @@ class Clauses:
         var = self._new_node(chosen)
         self.lines.append(f"${var.name}: {chosen.name}{self._inline(var)}")
 
+    def anonymous(self) -> None:
+        """Clauses whose variables nobody can name; they only multiply rows."""
+        w = self.w
+        self._nodes_left -= 1
+        if w.chance(50):
+            chosen = w.pick(list(w.world.catalog.nodes.values()))
+            self.lines.append(f"$_: {chosen.name}{self._inline(Var(name='_', type=chosen))}")
+        else:
+            edge = w.pick(list(w.world.catalog.edges.values()))
+            self.lines.append(f"$_ {self._over(edge)} $_")
+
     def bind_again(self) -> None:
         """``$v: T { … }`` for a variable that is there already: only its matches count."""
         nodes = [v for v in self.scope if v.is_node and v.reachable and not v.nullable]
@@ -70,7 +81,7 @@ class Clauses:
         w = self.w
         if not w.chance(15):
             return ""
-        usable = [f for f in w.fields([var], lambda f: f.is_scalar or f.is_list) if f.name != "id"]
+        usable = w.fields([var], lambda f: f.is_scalar or f.is_list)
         chosen = {f.name: f for f in (w.pick(usable) for _ in range(w.number(1, 2)))}
         return " { " + ", ".join(f"{n}: {self._match(f)}" for n, f in chosen.items()) + " }"
 
@@ -143,7 +154,8 @@ class Clauses:
         """A condition, anywhere among the clauses."""
         text = condition(self.w, self.scope, self.inner_block)
         where = len(self.lines)
-        if self.w.chance(20):
+        # Anywhere, but what an optional block brings is known only behind it.
+        if self.w.chance(20) and not any(v.nullable for v in self.own):
             where = self.w.number(0, len(self.lines))
         self.lines.insert(where, text)
 
@@ -205,7 +217,9 @@ class Clauses:
                 self.block("not")
             elif kind < 93:
                 self.block("optional")
-            elif self._nodes_left >= 2 and kind < 96:
+            elif self._nodes_left >= 2 and kind < 94:
+                self.anonymous()
+            elif self._nodes_left >= 2 and kind < 97:
                 self.traverse_new()
             elif self._nodes_left >= 1:
                 self.bind()

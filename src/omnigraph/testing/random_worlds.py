@@ -11,7 +11,6 @@ is exact in any order and results can be compared without an excuse.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -113,7 +112,7 @@ _OTHERS: dict[Scalar, tuple[Any, ...]] = {
     ),
     Scalar.VECTOR: _VECTORS,
 }
-_EXACT = 2**53
+EXACT = 2**53
 """From here on a 64-bit float cannot tell all integers apart."""
 
 _SPECIAL: Mapping[str, tuple[Any, ...]] = {
@@ -123,9 +122,9 @@ _SPECIAL: Mapping[str, tuple[Any, ...]] = {
     "Port.code": _IDS,
     "Port.name": ("Alba", "Aarhus harbour", "old harbour", ""),
     "Person.handle": _IDS,
-    "Person.total": (-2, 0, 1, 2, _EXACT, _EXACT + 1, 2**63 - 1),
-    "Person.big": (0, 1, 2, _EXACT, _EXACT + 1, 2**63, 2**64 - 1),
-    "Person.score": (-1.5, 0.0, 0.5, 1.0, 2.0, float(_EXACT)),
+    "Person.total": (-2, 0, 1, 2, EXACT, EXACT + 1, 2**63 - 1),
+    "Person.big": (0, 1, 2, EXACT, EXACT + 1, 2**63, 2**64 - 1),
+    "Person.score": (-1.5, 0.0, 0.5, 1.0, 2.0, float(EXACT)),
     "Person.nicks": ((), ("a",), ("a", "b", "a"), ("b", "é")),
     "Person.marks": ((), (1,), (1, 2, 2), (2, -2)),
     "Person.bio": _TEXTS,
@@ -137,15 +136,18 @@ _SPECIAL: Mapping[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class World:
     """A schema with the values that its properties may have."""
 
-    name: str
-    schema: str
-    catalog: Catalog = field(repr=False)
-    inexact: frozenset[str] = frozenset()
-    """``Type.property`` whose sums depend on the order of addition."""
+    def __init__(self, name: str, schema: str, inexact: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.schema = schema
+        self.catalog: Catalog = compile_schema(schema)
+        self.inexact = frozenset(inexact)
+        """``Type.property`` whose sums depend on the order of addition."""
+
+    def __repr__(self) -> str:
+        return f"<world {self.name}>"
 
     def pool(self, type_name: str, property_name: str, property_type: PropertyType) -> list[Any]:
         """The values of a property, without null; a list is a tuple."""
@@ -164,14 +166,8 @@ IDS = _IDS
 VECTORS = _VECTORS
 
 
-def _world(name: str, schema: str, inexact: tuple[str, ...] = ()) -> World:
-    return World(
-        name=name, schema=schema, catalog=compile_schema(schema), inexact=frozenset(inexact)
-    )
-
-
 WORLDS = (
-    _world("fleet", FLEET),
-    _world("social", SOCIAL, ("Person.total", "Person.big", "Person.score")),
-    _world("papers", PAPERS),
+    World("fleet", FLEET),
+    World("social", SOCIAL, ("Person.total", "Person.big", "Person.score")),
+    World("papers", PAPERS),
 )

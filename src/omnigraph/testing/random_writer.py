@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, PropertyType, Scalar
-from omnigraph.testing.random_worlds import World
+from omnigraph.testing.random_worlds import EXACT, World
 
 Item = TypeVar("Item")
 
@@ -179,7 +179,7 @@ class Writer:
             return "Bool"
         if isinstance(value, int):
             fitting = [s for s, (low, high) in _RANGES.items() if low <= value <= high]
-            if abs(value) <= 2**53:
+            if abs(value) <= EXACT:
                 return str(self.pick([*fitting, Scalar.F64]))
             return str(self.pick(fitting))
         if isinstance(value, float):

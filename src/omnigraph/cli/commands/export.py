@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
+from omnigraph.cli.files import whole_file
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.meter import SilentMeter, Unit
 from omnigraph.cli.options import (
@@ -23,8 +22,7 @@ from omnigraph.cli.options import (
     target_options,
 )
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import Writer, cannot_write, is_terminal
-from omnigraph.errors import UsageError
+from omnigraph.cli.streams import is_terminal, stdout_writer
 
 if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
@@ -83,7 +81,7 @@ def export_command(
         # A bar between the lines of data on the same terminal helps nobody.
         mixed = path is None and is_terminal(sys.stdout)
         meter = SilentMeter() if mixed else said.meter("exporting", total, Unit.ENTITIES)
-        with _stdout() if path is None else _file(path) as out, meter:
+        with _stdout() if path is None else whole_file(path) as out, meter:
             lines = view.export(out, types=types, progress=meter.advance_to)
         answered()
         said.exported(lines, path)
@@ -96,63 +94,5 @@ def _total(view: SnapshotView, types: tuple[str, ...]) -> int:
 
 @contextmanager
 def _stdout() -> Generator[BinaryIO]:
-    if cast("TextIO | None", sys.stdout) is None:
-        raise UsageError("stdout is closed", hint="export to a file with --output")
-    writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
-    yield cast(BinaryIO, writer)
-    writer.flush()
-
-
-@contextmanager
-def _file(path: Path) -> Generator[BinaryIO]:
-    """A file that is there with all of its content, or not at all."""
-    mode = _mode(path)
-    if mode is not None and stat.S_ISDIR(mode):
-        raise UsageError(f"cannot write {path}: it is a directory")
-    if mode is not None and not stat.S_ISREG(mode):
-        # A device or a pipe must never be replaced by a file. Its name is opened as it is given:
-        # a pipe such as /dev/fd/63 has none that it could be resolved to.
-        with _opened(path, path) as stream:
-            writer = Writer(stream, str(path))
-            yield cast(BinaryIO, writer)
-            writer.flush()
-        return
-    # A link keeps pointing where it pointed.
-    place = path.resolve()
-    written = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-    with _opened(written, path) as stream:
-        try:
-            if mode is not None:
-                with _failing_as(path):
-                    os.fchmod(stream.fileno(), stat.S_IMODE(mode))
-            writer = Writer(stream, str(path))
-            yield cast(BinaryIO, writer)
-            writer.flush()
-            with _failing_as(path):
-                os.fsync(stream.fileno())
-                written.replace(place)
-        except BaseException:
-            written.unlink(missing_ok=True)
-            raise
-
-
-def _mode(path: Path) -> int | None:
-    """Kind and permissions of what is there."""
-    with _failing_as(path):
-        try:
-            return path.stat().st_mode
-        except FileNotFoundError:
-            return None
-
-
-def _opened(written: Path, path: Path) -> BinaryIO:
-    with _failing_as(path):
-        return written.open("wb")
-
-
-@contextmanager
-def _failing_as(path: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as e:
-        raise cannot_write(str(path), e) from e
+    with stdout_writer("export to a file with --output") as writer:
+        yield cast(BinaryIO, writer)

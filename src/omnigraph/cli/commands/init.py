@@ -18,8 +18,9 @@ from omnigraph.cli.options import (
     target_options,
 )
 from omnigraph.cli.output import Output
-from omnigraph.cli.schema_file import STDIN, read_schema
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.text_source import STDIN, read_text
+from omnigraph.text_file import TextKind
 
 
 @click.command(
@@ -72,7 +73,7 @@ def _piped(output: Output) -> str:
     """A schema from stdin, as text that is plainly no path."""
     from omnigraph.schema.compile import compile_schema
 
-    text, name = read_schema(STDIN, output)
+    text, name = read_text(STDIN, TextKind.SCHEMA, output)
     # Only here findings can name the place they are at.
     compile_schema(text, source_name=name)
     return text if "\n" in text else text + "\n"

@@ -14,8 +14,9 @@ from omnigraph.cli.options import (
     target,
     target_options,
 )
-from omnigraph.cli.schema_file import read_schema
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.text_source import read_text
+from omnigraph.text_file import TextKind
 
 
 @click.group(
@@ -68,7 +69,7 @@ def check_command(settings: Settings, file: str) -> None:
 
     FILE is a .pg text file, or - for stdin. Every finding is shown at its place.
     """
-    text, name = read_schema(file, settings.output)
+    text, name = read_text(file, TextKind.SCHEMA, settings.output)
 
     from omnigraph.schema.compile import compile_schema
 

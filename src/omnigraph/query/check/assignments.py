@@ -28,9 +28,6 @@ def check_assignments(
     """All assignments of a statement that are in order."""
     found: list[typed.Assignment] = []
     seen: set[str] = set()
-    if not statement.assignments:
-        message = f"this statement assigns nothing to `{target.name}`"
-        ctx.report(Code.NOTHING_ASSIGNED, statement.type_name.span, message)
     for match in statement.assignments:
         column = _column(match.property, statement, target, ctx)
         if column is None:
@@ -101,10 +98,10 @@ def assigned_value_of(
     if value is None or of is None:
         return None
     if isinstance(value, typed.Const):
-        return _constant(value, of, written, ctx)
+        return _constant(value, of, match, ctx)
     if _takes(of, value.type):
         return value
-    _refuse(written, value.type, of, ctx)
+    _refuse(match, value.type, of, ctx)
     return None
 
 
@@ -125,27 +122,28 @@ def _takes(of: PropertyType, given: PropertyType) -> bool:
     return compatible(of.scalar, given.scalar)
 
 
-def _refuse(
-    written: ast.Expr, given: PropertyType, of: PropertyType, ctx: Context, why: str = ""
-) -> None:
+def _refuse(match: ast.PropertyMatch, given: PropertyType, of: PropertyType, ctx: Context) -> None:
+    written = match.value
     ctx.report(
         Code.ASSIGNED_TYPE,
         written.span,
-        f"{ctx.quote(written.span)} is {why or str(given).removesuffix('?')}",
+        f"{ctx.quote(written.span)} is {str(given).removesuffix('?')}"
+        f" and cannot be assigned to `{match.property.text}`",
         expected=str(of),
         hint=None if of.is_list else conversion_hint(written, of.scalar),
     )
 
 
 def _constant(
-    const: typed.Const, of: PropertyType, written: ast.Expr, ctx: Context
+    const: typed.Const, of: PropertyType, match: ast.PropertyMatch, ctx: Context
 ) -> typed.Const | None:
+    written = match.value
     if of.scalar is Scalar.BLOB and const.type.scalar is Scalar.STRING and not const.type.is_list:
         return _blob(const, of, written, ctx)
     if const.type.is_list and of.is_list and not const.value:
         return typed.Const(value=(), type=LISTS[of.scalar])
     if not _takes(of, const.type):
-        _refuse(written, const.type, of, ctx)
+        _refuse(match, const.type, of, ctx)
         return None
     if of.enum_values is not None and const.value not in of.enum_values:
         unknown_enum_value(const.value, of.enum_values, written.span, ctx)
@@ -176,7 +174,7 @@ def _number(value: float, of: PropertyType, span: Span, ctx: Context) -> int | f
     else:
         found = exactly(value, of.scalar)
     if found is None:
-        message = f"{ctx.quote(span)} is no {of.scalar}"
+        message = f"{ctx.quote(span)} is not a value of {of.scalar}"
         ctx.report(Code.ASSIGNED_TYPE, span, message, expected=str(of))
     return found
 

@@ -301,6 +301,10 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.E
         if isinstance(written, ast.NullLiteral):
             constants.append(None)
             continue
+        if isinstance(written, ast.ListLiteral):
+            place.ctx.report(Code.LIST_ITEMS, written.span, "a list does not hold lists")
+            ok = False
+            continue
         value = place.value(written)
         if value is None or one is None or not _goes_in(expr, one, value, written, place.ctx):
             ok = False

@@ -8,6 +8,8 @@ so that one run shows everything. Who gets ``None`` stays silent: it was reporte
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.codes import Code
@@ -57,6 +59,10 @@ class Context:
         count = self._names.get(name, 0) + 1
         self._names[name] = count
         return name if count == 1 and name != "_" else f"{name}#{count}"
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep these names for variables that the result can show."""
+        self._names.update(dict.fromkeys(names, 1))
 
     def param(self, name: str) -> PropertyType | None:
         """A declared parameter's type; it counts as used from now on."""

@@ -1,4 +1,4 @@
-"""The head of a query: parameters and annotations.
+"""The head of a query: its parameters.
 
 AST -> [declare] -> context -> patterns, outputs | mutations
 """
@@ -69,18 +69,6 @@ def _param_type(written: ast.ParamType, ctx: Context) -> PropertyType | None:
         nullable=written.nullable,
         vector_size=written.vector_size,
     )
-
-
-def head_notes(query: ast.Query, ctx: Context) -> dict[str, str]:
-    """``description`` and ``instruction`` of the query, as far as they are there."""
-    found: dict[str, str] = {}
-    for annotation in query.annotations:
-        name = annotation.name.text
-        if name in found:
-            message = f"`@{name}` stands twice"
-            ctx.report(Code.REPEATED_ANNOTATION, annotation.span, message)
-        found[name] = annotation.value
-    return found
 
 
 def unused(params: Iterable[ast.Param], ctx: Context) -> list[ast.Param]:

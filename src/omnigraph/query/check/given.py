@@ -69,6 +69,6 @@ def declared(expr: ast.Variable, ctx: Context) -> PropertyType | None:
         expr.span,
         f"`${expr.name}` is not a parameter of this query",
         expected=_EXPECTED,
-        hint=did_you_mean(expr.name, ctx.params),
+        hint=did_you_mean(f"${expr.name}", [f"${n}" for n in ctx.params]),
     )
     return None

@@ -108,13 +108,12 @@ class MatchPlace(Place):
             return None
         bound = self.scope.find(expr.name)
         if bound is None:
-            known = {*self.scope.visible(), *self.ctx.params}
-            self.ctx.report(
-                Code.UNKNOWN_VARIABLE,
-                expr.span,
-                f"unknown variable `${expr.name}`",
-                hint=did_you_mean(expr.name, known),
-            )
+            known = {f"${n}" for n in (*self.scope.visible(), *self.ctx.params)}
+            hint = did_you_mean(f"${expr.name}", known)
+            if self.scope.comes_later(expr.name):
+                hint = "an `optional` block further down brings it; move this behind the block"
+            message = f"unknown variable `${expr.name}`"
+            self.ctx.report(Code.UNKNOWN_VARIABLE, expr.span, message, hint=hint)
         return bound
 
     def _owner_of(self, name: str) -> str | None:

@@ -16,7 +16,7 @@ from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
 from omnigraph.query.check import search
 from omnigraph.query.check.aggregates import aggregate
-from omnigraph.query.check.constants import exactly, single
+from omnigraph.query.check.constants import single
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import AGGREGATES, SCORES
 from omnigraph.query.check.given import declared
@@ -25,6 +25,8 @@ from omnigraph.query.check.patterns import check_match
 from omnigraph.query.codes import Code
 from omnigraph.schema.catalog import PropertyType, Scalar
 
+_ROWS_MAX = 2**63 - 1
+_SCORED = PropertyType(scalar=Scalar.F64)
 _SCORE_TYPES = (typed.Bm25, typed.Nearest, typed.Rrf)
 _LITERALS = (
     ast.BoolLiteral,
@@ -152,6 +154,8 @@ def _outputs(columns: list[_Column]) -> Iterator[typed.Output]:
 def result_type(value: typed.Expr) -> typed.ValueType:
     """The type of a column; a test is nullable only if it can be unknown."""
     of = value.type
+    if isinstance(value, _SCORE_TYPES):
+        return _SCORED  # Rows without a score are not in the result.
     if isinstance(of, PropertyType) and of.scalar is Scalar.BOOL and of.nullable:
         return PropertyType(scalar=Scalar.BOOL, nullable=_may_be_null(value))
     return of
@@ -318,7 +322,7 @@ def _row_count(expr: ast.Expr | None, word: str, ctx: Context) -> typed.Const | 
     if expr is None:
         return None
     if isinstance(expr, ast.IntLiteral):
-        if expr.value >= 0 and exactly(expr.value, Scalar.I64) is not None:
+        if 0 <= expr.value <= _ROWS_MAX:
             return single(expr, ctx)
     elif isinstance(expr, ast.Variable):
         of = declared(expr, ctx)
@@ -330,6 +334,6 @@ def _row_count(expr: ast.Expr | None, word: str, ctx: Context) -> typed.Const | 
         Code.ROW_COUNT,
         expr.span,
         f"{ctx.quote(expr.span)} is no number of rows",
-        expected=f"`{word}` and an integer from 0 on, or a parameter such as `$n: I64`",
+        expected=f"`{word}` and an integer from 0 to {_ROWS_MAX}, or a parameter such as `$n: I64`",
     )
     return None

@@ -2,8 +2,8 @@
 
     AST clauses -> [patterns] <-> traversals, expressions -> typed pattern
 
-The order of clauses means nothing, with two exceptions: optional blocks are taken in their order,
-and a variable that an optional block introduced cannot be required afterwards.
+The order of bindings, traversals, filters and negations means nothing. Only ``optional`` has a
+place: what it brings is seen behind it, and cannot be required there.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ Required = ast.Binding | ast.Traversal
 def check_match(read: ast.Read, ctx: Context) -> tuple[typed.Pattern, MatchPlace]:
     """The pattern of a read, and the place in which its results are written."""
     scope, reports = Scope(ctx), ctx.reports
+    ctx.reserve(n.text for n in _bound_names(read.clauses))
     pattern = _Block(read.clauses, scope, ctx).check()
     if not pattern.nodes and ctx.reports == reports:
         ctx.report(
@@ -63,7 +64,7 @@ def check_block(
     ctx: Context,
 ) -> tuple[typed.Pattern, Scope]:
     """An inner block, which must have something to do with the rows around it."""
-    scope = Scope(ctx, outer)
+    scope = Scope(ctx, outer, local=kind != "optional")
     reports = ctx.reports
     pattern = _Block(block.clauses, scope, ctx).check()
     # Whether a name that means nothing was meant to be an outer variable cannot be known.
@@ -87,26 +88,29 @@ class _Block:
         self._place = MatchPlace(ctx, scope, _check_inner(ctx))
         self._introduced: list[Bound] = []
         """Nodes, in the order of their first mention."""
-        self._bindings: list[tuple[ast.Binding, Bound | None]] = []
+        self._bindings: dict[int, Bound | None] = {}
+        """By identity of the clause: `$_` is another variable each time."""
         self._steps: list[Step] = []
 
     def check(self) -> typed.Pattern:
-        self._report_required_optionals()
+        self._look_for_optionals()
         for clause in self._clauses:
             if isinstance(clause, ast.Binding):
-                self._bindings.append((clause, self._binding(clause)))
+                self._bindings[id(clause)] = self._binding(clause)
             elif isinstance(clause, ast.Traversal):
                 self._steps.append(self._step(clause))
         hops = resolve(self._steps, self._ctx)
-        optionals = tuple(
-            self._optional(c) for c in self._clauses if isinstance(c, ast.OptionalBlock)
-        )
-        filters = tuple(self._filters())
-        negations = tuple(
-            check_block(c, "not", self._scope, self._ctx)[0]
-            for c in self._clauses
-            if isinstance(c, ast.Negation)
-        )
+        optionals: list[typed.Pattern] = []
+        filters: list[typed.Expr] = []
+        negations: list[typed.Pattern] = []
+        # In the order of the text: an optional block is seen by what stands behind it.
+        for clause in self._clauses:
+            if isinstance(clause, ast.OptionalBlock):
+                optionals.append(self._optional(clause))
+            elif isinstance(clause, ast.Negation):
+                negations.append(check_block(clause, "not", self._scope, self._ctx)[0])
+            else:
+                filters += self._filters(clause)
         return typed.Pattern(
             nodes=tuple(
                 typed.NodeVar(name=b.name, type_name=b.type.name, anonymous=b.anonymous)
@@ -114,15 +118,15 @@ class _Block:
                 if b.type is not None
             ),
             hops=hops,
-            filters=filters,
-            optionals=optionals,
-            negations=negations,
+            filters=tuple(filters),
+            optionals=tuple(optionals),
+            negations=tuple(negations),
             outer=tuple(sorted(self._scope.mentioned)),
         )
 
     # -------------------------------------------------------- variables
 
-    def _report_required_optionals(self) -> None:
+    def _look_for_optionals(self) -> None:
         """A required clause cannot rest on a variable that an earlier optional block brings."""
         required: set[str] = set()
         optional: set[str] = set()
@@ -139,6 +143,7 @@ class _Block:
                         self._required_optional(name)
                         optional.discard(name.text)
                     required.add(name.text)
+        self._scope.coming = optional - required
 
     def _required_optional(self, name: ast.Name) -> None:
         self._ctx.report(
@@ -226,21 +231,18 @@ class _Block:
         pattern, inner = check_block(clause, "optional", self._scope, self._ctx)
         for name, bound in inner.own.items():
             self._scope.own[name] = bound.as_optional()
+            self._scope.coming.discard(name)
         return pattern
 
-    def _filters(self) -> Iterator[typed.Expr]:
-        bindings = iter(self._bindings)
-        for clause in self._clauses:
-            if isinstance(clause, ast.Filter):
-                found = self._place.condition(clause.condition)
-                if found is not None:
-                    yield from conjuncts((found,))
-            elif isinstance(clause, ast.Binding):
-                _, bound = next(bindings)
-                for match in clause.matches:
-                    test = self._inline(match, bound)
-                    if test is not None:
-                        yield test
+    def _filters(self, clause: ast.Binding | ast.Traversal | ast.Filter) -> Iterator[typed.Expr]:
+        if isinstance(clause, ast.Filter):
+            found = self._place.condition(clause.condition)
+            if found is not None:
+                yield from conjuncts((found,))
+        elif isinstance(clause, ast.Binding):
+            bound = self._bindings[id(clause)]
+            tests = [self._inline(match, bound) for match in clause.matches]
+            yield from (test for test in tests if test is not None)
 
     def _inline(self, match: ast.PropertyMatch, bound: Bound | None) -> typed.Expr | None:
         """``p: value`` inside a binding: equality, or membership when ``p`` is a list."""

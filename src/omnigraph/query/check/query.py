@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
-from omnigraph.query.check.declare import declare_params, head_notes, unused
+from omnigraph.query.check.declare import declare_params, unused
 from omnigraph.query.check.mutations import check_mutation
 from omnigraph.query.check.outputs import check_read
 from omnigraph.query.codes import Code
@@ -20,7 +20,7 @@ def check_query(query: ast.Query, catalog: Catalog, findings: Findings) -> typed
     """The query as it runs on this schema, or None after reporting everything wrong with it."""
     ctx = Context(catalog, findings)
     params = declare_params(query.params, ctx)
-    notes = head_notes(query, ctx)
+    notes = {a.name.text: a.value for a in query.annotations}
     if isinstance(query.body, ast.Read):
         body = check_read(query.body, ctx)
     else:

@@ -45,11 +45,15 @@ class Bound:
 class Scope:
     """The variables of one block."""
 
-    def __init__(self, ctx: Context, outer: Scope | None = None) -> None:
+    def __init__(self, ctx: Context, outer: Scope | None = None, *, local: bool = False) -> None:
         self._ctx = ctx
         self.outer = outer
+        self.local = local or (outer is not None and outer.local)
+        """Whether nobody outside ever sees these variables; else their names are reserved."""
         self.own: dict[str, Bound] = {}
         """By the name that was written."""
+        self.coming: set[str] = set()
+        """Names that optional blocks further down will bring."""
         self.mentioned: set[str] = set()
         """Unique names of outer variables that this block uses."""
 
@@ -66,10 +70,16 @@ class Scope:
         """Whether there is such a variable; looking does not count as mentioning."""
         return name in self.own or (self.outer is not None and self.outer.sees(name))
 
+    def comes_later(self, name: str) -> bool:
+        """Whether an optional block further down brings this variable."""
+        return name in self.coming or (self.outer is not None and self.outer.comes_later(name))
+
     def add(self, name: str, kind: EntityKind) -> Bound:
         """A new variable; ``_`` is a different one each time and cannot be found again."""
-        bound = Bound(self._ctx.unique(name), kind, anonymous=name == "_")
-        if name != "_":
+        anonymous = name == "_"
+        unique = self._ctx.unique(name) if anonymous or self.local else name
+        bound = Bound(unique, kind, anonymous=anonymous)
+        if not anonymous:
             self.own[name] = bound
         return bound
 

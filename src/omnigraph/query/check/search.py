@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.constants import SINGLE, exactly, list_literal, single
+from omnigraph.query.check.constants import SINGLE, exactly, is_single, list_literal, single
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import TEXT_TESTS, arguments
 from omnigraph.query.check.scope import Bound, Scope
@@ -212,7 +212,7 @@ def _vector_query(
     if found is None or found.type == _TEXT or _is_nullable_text(found.type):
         return found
     if found.type.vector_size is None:
-        message = f"{ctx.quote(expr.span)} is {found.type}"
+        message = f"{ctx.quote(expr.span)} is {found.type}, not a vector"
         ctx.report(Code.NEAREST_QUERY, expr.span, message, expected=expected)
         return None
     if size is not None and found.type.vector_size != size:
@@ -252,7 +252,7 @@ def report_length(given: int, size: int, expr: ast.Expr, ctx: Context) -> None:
 def _constant(
     expr: ast.Expr, place: Searched, code: Code, expected: str
 ) -> typed.Const | typed.Param | None:
-    if isinstance(expr, ast.NullLiteral | ast.Variable | ast.StringLiteral):
+    if isinstance(expr, ast.NullLiteral | ast.Variable) or is_single(expr):
         found = place.value(expr)
         if found is None or isinstance(found, typed.Const | typed.Param):
             return found

@@ -163,7 +163,8 @@ def _bounds(clause: ast.Traversal, ctx: Context) -> tuple[int, int]:
     if bounds.high is not None and 1 <= bounds.low <= bounds.high <= HOPS_MAX:
         return bounds.low, bounds.high
     if bounds.high is None:
-        message, hint = "a traversal needs an upper bound", f"write `{{{max(1, bounds.low)},5}}`"
+        low = max(1, bounds.low)
+        message, hint = "a traversal needs an upper bound", f"write `{{{low},{max(5, low)}}}`"
     elif bounds.low < 1:
         message, hint = "a traversal has at least one hop", f"write `{{1,{max(1, bounds.high)}}}`"
     else:

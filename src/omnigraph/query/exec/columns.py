@@ -34,8 +34,10 @@ TEXT_BYTES = 32
 """Guess of the size of a text before it was seen."""
 REPEATS_MIN = 4
 """Texts are kept as codes if each comes so often on average."""
-WHOLE_PART = 8
-"""From an eighth of the rows on, reading the whole column beats fetching single rows."""
+FETCH_COST = 2_000
+"""Rows that a scan reads while one request for single rows is answered."""
+FETCHED_ROW_COST = 8
+"""Rows that a scan reads while one single row is decoded."""
 FEW_ROWS = 2_000
 
 T = TypeVar("T")
@@ -129,6 +131,8 @@ class TableColumns:
         self._schema = schema
         self._kept = kept
         self._own: dict[str, Column] = {}
+        self._rent: dict[str, int] = {}
+        """What fetching single rows of a column has cost so far, in rows of a scan."""
 
     @property
     def row_count(self) -> int:
@@ -178,16 +182,19 @@ class TableColumns:
 
     def take_many(self, names: list[str], rows: Positions) -> list[pa.Array]:
         """The same for several columns; those not in memory are fetched together."""
+        if self.table is None:
+            return [self.whole(n).take(rows) for n in names]
         missing = [
             n for n in names if self.known(n) is None and not self._worth_whole(n, len(rows))
         ]
-        if self.table is None or len(missing) < 2:
-            return [self.take(n, rows) for n in names]
-        fetched = dict(zip(missing, self._fetch(missing, rows), strict=True))
-        return [fetched[n] if n in fetched else self.take(n, rows) for n in names]
+        fetched = dict(zip(missing, self._fetch(missing, rows), strict=True)) if missing else {}
+        return [fetched[n] if n in fetched else self.whole(n).take(rows) for n in names]
 
     def _worth_whole(self, name: str, count: int) -> bool:
-        return count * WHOLE_PART >= self.row_count and self.fits(name)
+        """Rent or buy: single rows until they have cost what the whole column costs."""
+        rent = self._rent.get(name, 0) + FETCH_COST + count * FETCHED_ROW_COST
+        self._rent[name] = rent
+        return rent >= self.row_count and self.fits(name)
 
     def _fetch(self, names: list[str], rows: Positions) -> list[pa.Array]:
         table = self.table

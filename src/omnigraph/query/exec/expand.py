@@ -14,9 +14,14 @@ from omnigraph.query.exec.frame import EdgeBinding, Frame, Index, Mask, NodeBind
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.world import EdgeTable
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
-from omnigraph.query.topology.adjacency import TARGET_MASK, Adjacency
+from omnigraph.query.topology.adjacency import TARGET_BITS, TARGET_MASK, Adjacency
 from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.vertices import Vertices
+
+DENSE_PART = 4
+"""From a fourth of all origins on, counting over all edges beats following some."""
+EXACT = 1 << 53
+"""Below this a float holds every whole number."""
 
 Neighbours = Callable[[Vertices], Adjacency]
 """An adjacency with at least the edges of these origins."""
@@ -34,7 +39,8 @@ def expand(frame: Frame, step: Expand, edges: EdgeTable, guard: Guard) -> Frame:
         addresses = adjacency.addresses
         if addresses is None:
             raise AssertionError("edges without addresses")
-        grown = frame.take(index).plus(step.target, NodeBinding(target, vertices=reached))
+        grown = _kept(frame, step).take(index)
+        grown = grown.plus(step.target, NodeBinding(target, vertices=reached))
         return grown.plus(step.edge_variable, EdgeBinding(edges, addresses[places]))
     if step.low == 1 and (step.high == 1 or edges.source is not edges.target):
         # Edges between different types never chain: more hops than one find nothing new.
@@ -45,7 +51,40 @@ def expand(frame: Frame, step: Expand, edges: EdgeTable, guard: Guard) -> Frame:
         index = reached = np.empty(0, np.int64)
     else:
         index, reached = _many_hops(frame, origins, step, edges, guard, where)
-    return frame.take(index).plus(step.target, NodeBinding(target, vertices=reached))
+    grown = _kept(frame, step).take(index)
+    return grown.plus(step.target, NodeBinding(target, vertices=reached))
+
+
+def _kept(frame: Frame, step: Expand) -> Frame:
+    return frame if step.keep is None else frame.only(step.keep)
+
+
+def arrivals(frame: Frame, step: Expand, edges: EdgeTable) -> Frame | None:
+    """How many rows arrive at each target, when so many set out that it pays to look at all edges.
+
+    None where it does not, or where more than the target has to be known.
+    """
+    simple = step.low == step.high == 1 and not step.filters and step.edge_variable is None
+    origin, target = edges.ends(step.direction)
+    if not simple or frame.tags or frame.length * DENSE_PART < origin.row_count:
+        return None
+    origins = frame.node(step.origin).vertices
+    adjacency = edges.adjacency(step.direction, origins, per_edge=False)
+    if adjacency.pointers is None:
+        return None
+    setting_out = np.bincount(
+        origins[origins >= 0], weights=frame.weights, minlength=len(adjacency.pointers) - 1
+    )
+    if frame.weights is None and frame.length == origin.row_count and (setting_out <= 1).all():
+        counts = np.bincount(adjacency.targets)
+    elif setting_out.sum() * len(adjacency.keys) < EXACT:
+        weights = setting_out[adjacency.keys >> TARGET_BITS]
+        counts = np.bincount(adjacency.targets, weights=weights).astype(np.int64)
+    else:
+        return None
+    reached = np.flatnonzero(counts)
+    arrived = Frame(len(reached), {step.target: NodeBinding(target, vertices=reached)})
+    return arrived.weighted(counts[reached])
 
 
 def close(frame: Frame, step: Close, edges: EdgeTable, guard: Guard) -> Frame:
@@ -92,6 +131,11 @@ def _one_hop(
     per_edge: bool,
 ) -> tuple[Index, Vertices, Index, Adjacency]:
     adjacency = edges.adjacency(direction, origins, per_edge=per_edge)
+    if len(origins) == 1:
+        first, last = adjacency.range_of(int(origins[0]))
+        guard.check_rows(last - first, len(frame.bindings) + 1, where)
+        reached = adjacency.keys[first:last] & TARGET_MASK
+        return np.zeros(len(reached), np.int64), reached, np.arange(first, last), adjacency
     starts, counts = adjacency.ranges(origins)
     guard.check_rows(int(counts.sum()), len(frame.bindings) + 1, where)
     index, places = _spread(starts, counts)
@@ -100,10 +144,6 @@ def _one_hop(
 
 def _spread(starts: Index, counts: Index) -> tuple[Index, Index]:
     """For ranges of places: which range each place belongs to, and the places themselves."""
-    if len(counts) == 1:
-        count = int(counts[0])
-        first = int(starts[0])
-        return np.zeros(count, np.int64), np.arange(first, first + count)
     index = np.repeat(np.arange(len(counts)), counts)
     before = np.cumsum(counts) - counts
     return index, np.arange(len(index)) + (starts - before)[index]

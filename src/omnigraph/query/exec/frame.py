@@ -63,6 +63,15 @@ class NodeBinding:
     def present(self) -> Mask:
         return self.identity >= 0
 
+    def distinct(self, name: str) -> tuple[int, dict[str, Binding]]:
+        """Each node once: how many, and as the only variable."""
+        values = np.unique(self.identity)
+        known = self._vertices is not None
+        made = NodeBinding(
+            self.table, rows=None if known else values, vertices=values if known else None
+        )
+        return len(values), {name: made}
+
     def take(self, index: Index) -> NodeBinding:
         return NodeBinding(
             self.table,

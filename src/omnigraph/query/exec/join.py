@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.query.exec.aggregate import codes_of
-from omnigraph.query.exec.frame import Frame, Index
+from omnigraph.query.exec.frame import Frame, Index, NodeBinding
 from omnigraph.query.exec.grouping import Codes, group
 from omnigraph.query.exec.limits import Guard
 
@@ -80,6 +80,10 @@ def compact(frame: Frame, keep: tuple[str, ...], *, counted: bool) -> Frame:
     """Equal rows in these variables as one; weights add up if rows are counted."""
     if frame.length == 0:
         return frame.only(keep)
+    if len(keep) == 1 and not frame.tags and not counted:
+        only = frame.bindings[keep[0]]
+        if isinstance(only, NodeBinding):
+            return Frame(*only.distinct(keep[0]))
     keys: list[Index] = [frame.bindings[name].identity for name in keep]
     keys += list(frame.tags.values())
     groups = group(keys, frame.length)

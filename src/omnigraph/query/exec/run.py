@@ -107,8 +107,9 @@ class Run:
         return NO_FRAME
 
     def _expand(self, plan: steps.Expand) -> Frame:
-        frame = self._frame(plan.input)
-        grown = traversal.expand(frame, plan, self.world.edge(plan.edge), self.guard)
+        grown = traversal.expand(
+            self._frame(plan.input), plan, self.world.edge(plan.edge), self.guard
+        )
         return self.keep(grown, plan.filters)
 
     def _close(self, plan: steps.Close) -> Frame:
@@ -119,6 +120,15 @@ class Run:
         return traversal.degrees(self._frame(plan.input), plan, self.world.edge(plan.edge))
 
     def _compact(self, plan: steps.Compact) -> Frame:
+        hop = plan.input
+        if isinstance(hop, steps.Expand) and plan.counted and plan.keep == (hop.target,):
+            frame = self._frame(hop.input)
+            edges = self.world.edge(hop.edge)
+            made = traversal.arrivals(frame, hop, edges)
+            if made is None:
+                grown = traversal.expand(frame, hop, edges, self.guard)
+                made = compact(self.keep(grown, hop.filters), plan.keep, counted=True)
+            return made
         return compact(self._frame(plan.input), plan.keep, counted=plan.counted)
 
     def _join(self, plan: steps.Join) -> Frame:
@@ -148,7 +158,9 @@ class Run:
         frame = self._frame(plan.input)
         if frame.length == 0:
             return frame
-        found = self._solutions(plan.block, frame, _outer_of(plan.block)) > 0
+        found = (
+            self._solutions(plan.block, frame, tuple(sorted(steps.outer_variables(plan.block)))) > 0
+        )
         return frame.where(~found if plan.negated else found)
 
     def _solutions(self, block: Plan, frame: Frame, outer: tuple[str, ...]) -> Index:
@@ -338,13 +350,3 @@ def _joined(column: pa.ChunkedArray) -> pa.Array:
     if isinstance(joined, pa.ChunkedArray):
         return joined.chunk(0) if joined.num_chunks else pa.array([], column.type)
     return joined
-
-
-def _outer_of(plan: Plan) -> tuple[str, ...]:
-    """The variables that a block takes from outside."""
-    if isinstance(plan, steps.Outer):
-        return plan.variables
-    for source in steps.inputs(plan):
-        if found := _outer_of(source):
-            return found
-    return ()

@@ -90,7 +90,7 @@ class Bodies(Clauses):
             expected = "`match`, `insert`, `upsert`, `update` or `delete`"
         elif draft.reads:
             left = [f"`{word}`" for word in READ_PARTS[1:] if word not in draft.parts]
-            expected = ", ".join([*left, "or the end of the query"])
+            expected = f"{', '.join(left)} or the end of the query".lstrip(" or")
         else:
             expected = "`insert`, `upsert`, `update`, `delete` or the end of the query"
         foreign = FOREIGN_PARTS.get(token.text.lower()) if token.kind is TokenKind.WORD else None

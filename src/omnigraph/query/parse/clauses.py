@@ -95,6 +95,8 @@ class Clauses(Expressions):
             if not self.cursor.at_punct("="):
                 self.fail("`:`")
             span = self.cursor.take().span
+            while self.cursor.at_punct("="):
+                span = span.to(self.cursor.take().span)
             hint = f"write `{name.text}: …`"
             self.complain(
                 SyntaxCode.UNEXPECTED_TOKEN, span, "unexpected `=`", expected="`:`", hint=hint

@@ -69,7 +69,7 @@ class Expressions(State, ABC):
             self.fail("a condition", hint="inside an expression write `not exists { … }`")
         start = self.cursor.here.span
         found = self._compared(self._operand(), start)
-        self._refuse_continuation(start)
+        self._refuse_continuation()
         for word in reversed(negations):
             found = ast.Not(operand=found, span=word.span.to(self.cursor.last_span))
         self.leave(len(negations))
@@ -132,7 +132,7 @@ class Expressions(State, ABC):
         span = start.to(self.cursor.last_span)
         return ast.In(operand=operand, values=values, negated=negated, span=span)
 
-    def _refuse_continuation(self, start: Span) -> None:
+    def _refuse_continuation(self) -> None:
         """No operator may follow a finished test; `-` would start a second item unnoticed."""
         token = self.cursor.here
         if token.kind is not TokenKind.PUNCT:
@@ -141,12 +141,12 @@ class Expressions(State, ABC):
             hint = "join two comparisons: `a < b and b < c`"
             self.fail("`and`, `or` or the end", code=SyntaxCode.CHAINED_COMPARISON, hint=hint)
         if token.text == "-":
-            self._refuse_minus(start)
+            self._refuse_minus()
         if token.text == "->":
             self.fail("the end of the condition", hint=_EDGE_HINT)
 
-    def _refuse_minus(self, start: Span) -> None:
-        date = _BARE_DATE.match(self.findings.source.text, start.start)
+    def _refuse_minus(self) -> None:
+        date = _BARE_DATE.match(self.findings.source.text, self.cursor.last_span.start)
         hint = f'write `date("{date.group()}")`' if date else NO_ARITHMETIC_HINT
         if self.cursor.peek().is_punct("["):
             hint = _EDGE_HINT

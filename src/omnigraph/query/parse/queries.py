@@ -6,7 +6,7 @@ state <- expressions <- clauses <- bodies <- [queries]
 from __future__ import annotations
 
 from omnigraph.lang.cursor import ParseFailure
-from omnigraph.lang.suggest import did_you_mean, misspelling_of
+from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.parse.bodies import Bodies
@@ -180,12 +180,13 @@ class Queries(Bodies):
     def _annotation(self, at: Token) -> ast.QueryAnnotation:
         name = self.name("the name of an annotation")
         if name.text not in QUERY_ANNOTATIONS:
+            meant = closest(name.text, QUERY_ANNOTATIONS)
             self.complain(
                 SyntaxCode.QUERY_ANNOTATION,
                 at.span.to(name.span),
                 f"queries have no `@{name.text}`",
-                expected="`@description` or `@instruction`",
-                hint=did_you_mean(name.text, QUERY_ANNOTATIONS),
+                expected=" or ".join(f"`@{word}`" for word in QUERY_ANNOTATIONS),
+                hint=f"did you mean `@{meant}`?" if meant else None,
             )
             self._skip_arguments()
             return ast.QueryAnnotation(name=name, value="", span=at.span.to(self.cursor.last_span))

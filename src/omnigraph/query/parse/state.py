@@ -264,14 +264,14 @@ class State:
 
     def skip_to(self, wanted: Callable[[], bool]) -> None:
         """On to the next place of this kind, or to the end."""
-        while not self.cursor.at_end and not (wanted() and not self._named_here()):
+        while not self.cursor.at_end and (not wanted() or self._named_here()):
             self.cursor.take()
 
     def skip_part(self, first: int) -> None:
         """On to the next part, statement or query, or to the brace that closes the body."""
         nesting = self._nesting_of_tokens()
         level = nesting[min(first, len(nesting) - 1)]
-        while not (self.at_boundary() and not self._named_here()):
+        while not self._at_clear_boundary():
             if self.cursor.at_punct("}") and nesting[self.cursor.index] <= level:
                 return
             self.cursor.take()
@@ -281,11 +281,15 @@ class State:
         level = nesting[min(first, len(nesting) - 1)]
         if self.cursor.index == started:
             self.cursor.take()
-        while not (self.at_boundary() and not self._named_here()):
+        while not self._at_clear_boundary():
             depth = nesting[self.cursor.index]
             if depth < level or (depth == level and self._at_next_item(commas)):
                 return
             self.cursor.take()
+
+    def _at_clear_boundary(self) -> bool:
+        # Inside an item that was given up any token may come, names like keywords among them.
+        return self.at_boundary() and (self.cursor.at_end or not self._named_here())
 
     def _at_next_item(self, commas: Commas) -> bool:
         token = self.cursor.here

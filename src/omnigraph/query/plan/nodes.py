@@ -67,6 +67,8 @@ class Expand:
     edge_variable: str | None = None
     filters: tuple[Expr, ...] = ()
     """On the target (and the edge) alone, applied as it arrives."""
+    keep: tuple[str, ...] | None = None
+    """Variables of the input that somebody still needs; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,8 +250,9 @@ def bound(plan: Plan) -> frozenset[str]:
             return frozenset(names)
         case Unit() | Aggregate() | Project():
             return frozenset()
-        case Expand(input=source, target=target, edge_variable=e):
-            return bound(source) | {target} | ({e} if e else set())
+        case Expand(input=source, target=target, edge_variable=e, keep=keep):
+            kept = bound(source) if keep is None else frozenset(keep)
+            return kept | {target} | ({e} if e else set())
         case Close(input=source, edge_variable=e):
             return bound(source) | ({e} if e else set())
         case Compact(keep=keep):
@@ -260,3 +263,18 @@ def bound(plan: Plan) -> frozenset[str]:
             return bound(source) | set(names)
         case _:
             return bound(plan.input)
+
+
+def outer_variables(block: Plan) -> frozenset[str]:
+    """Variables that a block takes from outside."""
+    match block:
+        case Outer(variables=names):
+            return frozenset(names)
+        case Semi(input=source) | Attach(input=source):
+            # What an inner block takes comes from this one, not from outside.
+            return outer_variables(source)
+        case _:
+            found: frozenset[str] = frozenset()
+            for source in inputs(block):
+                found |= outer_variables(source)
+            return found

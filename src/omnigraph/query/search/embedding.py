@@ -36,49 +36,49 @@ def embed_query(
 ) -> npt.NDArray[np.float32]:
     """The vector of a query text for a property of ``size`` numbers.
 
-    ``where`` names the property in errors, for example ``Document.embedding``.
+    ``where`` begins every message, for example ``nearest on Document.embedding``.
     """
     if embedder is None:
         raise UsageError(
-            f"nearest on {where} is asked with a text, and no embedder is configured",
+            f"{where}: the query is a text, and no embedder is configured",
             hint="open the graph with an embedder, or pass a vector instead of a text",
         )
     model = embedder.model
     if recorded_model is not None and model != recorded_model:
         raise UsageError(
-            f"vectors of {where} were made by the model {recorded_model!r},"
+            f"{where}: the stored vectors were made by the model {recorded_model!r},"
             f" but the configured embedder uses {model!r}",
             hint=f"configure an embedder for {recorded_model!r}, or pass a vector",
             details={"recorded_model": recorded_model, "configured_model": model},
         )
-    vector = _numbers(embedder.embed([text]), model)
+    vector = _numbers(embedder.embed([text]), f"{where}: the embedder {model!r}")
     if vector.shape != (size,):
         raise UsageError(
-            f"the embedder {model!r} gave {_shape(vector)}, but vectors of {where} have {size}",
+            f"{where}: the embedder {model!r} gave {_shape(vector)}, not {size} numbers",
             hint=f"configure a model, or an output size, of {size} numbers",
         )
     with np.errstate(over="ignore"):
         narrow = vector.astype(np.float32)
     if not bool(np.isfinite(narrow).all()):
         raise UsageError(
-            f"the embedder {model!r} gave a number that is not finite for nearest on {where}",
+            f"{where}: the embedder {model!r} gave a number that is not finite",
             hint="check the embedder: every number must be a finite 32-bit float",
         )
     return narrow
 
 
-def _numbers(vectors: Sequence[Sequence[float]], model: str) -> npt.NDArray[np.float64]:
+def _numbers(vectors: Sequence[Sequence[float]], who: str) -> npt.NDArray[np.float64]:
     """The one vector that was asked for."""
     if len(vectors) != 1:
         raise UsageError(
-            f"the embedder {model!r} gave {len(vectors)} vectors for one text",
+            f"{who} gave {len(vectors)} vectors for one text",
             hint="`embed` returns one vector per text",
         )
     try:
         return np.asarray(vectors[0], np.float64)
     except (TypeError, ValueError) as problem:
         raise UsageError(
-            f"the embedder {model!r} gave something that is not a list of numbers: {problem}",
+            f"{who} gave something that is not a list of numbers: {problem}",
             hint="`embed` returns one sequence of numbers per text",
         ) from problem
 

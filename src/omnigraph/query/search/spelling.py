@@ -74,20 +74,17 @@ def _within(
 
     ``rows[i]`` is the distance of the first ``i`` wanted characters from the first ``j`` characters
     of each word; ``j`` advances. Cells further than ``edits`` from the diagonal cannot be part of a
-    near alignment; they count as too far.
+    near alignment; they keep or get some number that is larger than ``edits``.
     """
     length, count = block.shape
     size = len(wanted)
-    # Small cells are fast; no cell exceeds the longer word by more than one.
-    kind = np.uint8 if max(length, size) + 2 < 256 else np.int32
-    too_far = max(length, size) + 1
-    rows: list[_Cells] = [
-        np.full(count, i if i <= edits else too_far, kind) for i in range(size + 1)
-    ]
+    # Small cells are fast; no sum below exceeds the length of the longer word by more than one.
+    kind = np.uint8 if max(length, size) + 1 < 256 else np.int32
+    rows: list[_Cells] = [np.full(count, i, kind) for i in range(size + 1)]
     for j in range(1, length + 1):
         low, high = max(j - edits, 1), min(j + edits, size)
         diagonal = rows[low - 1]
-        rows[low - 1] = np.full(count, j if low == 1 and j <= edits else too_far, kind)
+        rows[low - 1] = np.full(count, j, kind)
         for i in range(low, high + 1):
             other = block[j - 1] != wanted[i - 1]
             replaced = diagonal + other.view(np.uint8)

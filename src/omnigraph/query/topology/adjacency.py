@@ -113,6 +113,16 @@ class Adjacency:
         ends = np.searchsorted(self.keys, (origins + 1) << TARGET_BITS)
         return starts, np.where(origins < 0, 0, ends - starts)
 
+    def range_of(self, origin: int) -> tuple[int, int]:
+        """First key of one origin, and the one after its last."""
+        if origin < 0:
+            return 0, 0
+        pointers = self.pointers
+        if pointers is not None and origin < len(pointers) - 1:
+            return int(pointers[origin]), int(pointers[origin + 1])
+        ends = np.searchsorted(self.keys, [origin << TARGET_BITS, (origin + 1) << TARGET_BITS])
+        return int(ends[0]), int(ends[1])
+
     def connected(self, origins: Vertices, targets: Vertices) -> npt.NDArray[np.bool_]:
         """Whether each pair is there."""
         wanted = keys_of(origins, targets)
@@ -121,6 +131,11 @@ class Adjacency:
         found = np.zeros(len(wanted), np.bool_)
         found[inside] = self.keys[places[inside]] == wanted[inside]
         return found & (origins >= 0) & (targets >= 0)
+
+    @cached_property
+    def targets(self) -> Vertices:
+        """The target of each key."""
+        return self.keys & TARGET_MASK
 
     @cached_property
     def degrees(self) -> npt.NDArray[np.int64] | None:

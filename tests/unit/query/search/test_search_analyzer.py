@@ -62,6 +62,7 @@ def test_words_are_what_the_definition_says(value: str) -> None:
 
 @given(rows, st.integers(1, 40), st.lists(st.integers(0, 12), max_size=3))
 @example(["\u6771", "\u0301a", None, "\u0301", ""], 1, [])
+@example(["\u6771", "\u093fa", "\u6771\u093fa"], 40, [])
 @example(["a", "b", "\u00e9", ""], 1, [1, 2])
 def test_a_column_has_the_words_of_its_texts(
     values: list[str | None], piece_bytes: int, cuts: list[int]
@@ -126,11 +127,13 @@ def test_dictionary_columns() -> None:
     assert analyse(column).words.tolist() == [0, 1, 0, 1]
 
 
-def test_a_slice_of_a_column() -> None:
-    column = pa.array(["zero", "one two", None, "three", "four"]).slice(1, 3)
+@pytest.mark.parametrize("middle", [None, ""])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_a_slice_of_a_column(middle: str | None, kind: pa.DataType) -> None:
+    column = pa.array(["zero", "one two", middle, "three", "four"], kind).slice(1, 3)
     found = analyse(column)
     assert [found.row(i) for i in range(3)] == [["one", "two"], [], ["three"]]
-    assert found.documents == 2
+    assert found.documents == (2 if middle is None else 3)
     assert found.terms == ["one", "two", "three"]
 
 

@@ -28,9 +28,8 @@ class Fixed:
 
 
 def ask(embedder: Embedder | None, recorded: str | None = None) -> np.ndarray:
-    return embed_query(
-        embedder, "night harbour", size=2, recorded_model=recorded, where="Document.embedding"
-    )
+    where = "nearest on Document.embedding"
+    return embed_query(embedder, "night harbour", size=2, recorded_model=recorded, where=where)
 
 
 @pytest.mark.parametrize("recorded", [None, "tiny-1"])
@@ -44,7 +43,9 @@ def test_a_vector(vector: Any, recorded: str | None) -> None:
 
 
 def test_no_embedder() -> None:
-    with pytest.raises(UsageError, match=r"Document\.embedding.*no embedder") as caught:
+    with pytest.raises(
+        UsageError, match=r"^nearest on Document\.embedding: .*no embedder"
+    ) as caught:
         ask(None)
     assert caught.value.kind is ErrorKind.USAGE
     assert "pass a vector" in str(caught.value.hint)
@@ -61,7 +62,7 @@ def test_another_model_is_refused_before_it_is_asked() -> None:
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ([[1.0]], "gave 1 numbers, but vectors of Document.embedding have 2"),
+        ([[1.0]], "gave 1 numbers, not 2 numbers"),
         ([[1.0, 2.0, 3.0]], "gave 3 numbers"),
         ([[[1.0, 2.0]]], "an array of shape"),
         ([3.0], "an array of shape"),
@@ -77,6 +78,7 @@ def test_another_model_is_refused_before_it_is_asked() -> None:
 def test_answers_that_are_no_vector(vectors: list[Any], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         ask(Fixed(*vectors))
+    assert caught.value.message.startswith("nearest on Document.embedding: the embedder 'tiny-1'")
     assert caught.value.hint
 
 

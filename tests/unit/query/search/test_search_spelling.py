@@ -30,4 +30,5 @@ def test_words_longer_than_small_cells_can_count() -> None:
     assert spelling.near("x" * 298 + "yx", 1).tolist() == [3]
     assert spelling.near("y" * 300, 1).tolist() == [4]
     assert spelling.near("ba" * 400, 2).tolist() == [5]
+    assert spelling.near("z" * 255, 3).tolist() == []
     assert spelling.near("z", 10**6).tolist() == [0, 1, 2, 3, 4, 5]

@@ -58,7 +58,7 @@ def grown(values: list[str | None], cuts: list[int]) -> TextIndex:
 
 
 cuts = st.lists(st.integers(0, 14), max_size=3)
-factors = st.sampled_from([0, 1, 16, 10**6])
+factors = st.sampled_from([0, 1, 2, 4, 16, 10**6])
 
 
 @given(columns, queries, factors)
@@ -172,6 +172,18 @@ def test_statistics_are_those_of_the_column_not_of_the_candidates() -> None:
     some_rows, some_scores = index.bm25("fox", np.array([4, 1, 1, 3]))
     assert some_rows.tolist() == [1, 4]
     assert some_scores.tolist() == scores[np.isin(rows, [1, 4])].tolist()
+
+
+@pytest.mark.parametrize("some", [slice(3), slice(1, None), slice(None, None, 2)])
+def test_rare_words_among_few_and_many_candidates(some: slice) -> None:
+    index = TextIndex.build(pa.array(["rare"] + ["dog"] * 98 + ["rare dog"]))
+    candidates = np.arange(100)[some]
+    for query in ("rare", "rare dog"):
+        rows, scores = index.bm25(query)
+        among = np.isin(rows, candidates)
+        found, found_scores = index.bm25(query, candidates)
+        assert found.tolist() == rows[among].tolist()
+        assert found_scores.tolist() == scores[among].tolist()
 
 
 def test_fuzzy_without_edits_is_search_and_below_it_nothing() -> None:

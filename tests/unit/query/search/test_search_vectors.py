@@ -95,6 +95,13 @@ def test_ties_are_not_cut() -> None:
     assert distances.tolist() == [0, 1, 1, 1]
 
 
+def test_distances_that_round_to_the_same_number_are_ties() -> None:
+    matrix = np.array([[1, 1e-5], [1, 0], [2, 0]], np.float32)
+    rows, distances = nearest(column_of(matrix), np.zeros(2, np.float32), None, 1)
+    assert rows.tolist() == [0, 1]
+    assert distances.tolist() == [1, 1]
+
+
 def test_digits_survive_far_from_the_origin() -> None:
     """One unit apart at a distance of thousands: 32-bit estimates cannot tell these apart."""
     random = np.random.default_rng(1)

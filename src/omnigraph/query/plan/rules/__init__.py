@@ -10,6 +10,7 @@ from omnigraph.query.plan.rules.equal_joins import join_on_equality
 from omnigraph.query.plan.rules.filters import push_filters_down
 from omnigraph.query.plan.rules.keys import seek_by_key
 from omnigraph.query.plan.rules.planning import Planning, Rule
+from omnigraph.query.plan.rules.prune import prune_variables
 from omnigraph.query.plan.rules.semi_joins import exists_as_semi_join
 
 RULES: tuple[Rule, ...] = (
@@ -20,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     count_rows_not_entities,
     compact_dead_variables,
     count_by_degrees,
+    prune_variables,
 )
 
 

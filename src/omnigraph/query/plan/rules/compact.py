@@ -17,12 +17,12 @@ from omnigraph.query.plan.nodes import (
     Distinct,
     Expand,
     Filter,
-    Outer,
     Plan,
     Project,
     Semi,
     bound,
     inputs,
+    outer_variables,
     with_inputs,
 )
 from omnigraph.query.plan.rules.planning import Planning
@@ -92,18 +92,9 @@ def _below(plan: Plan, needed: frozenset[str], *, counted: bool, traversed: bool
             source = _below(plan.input, wanted, counted=counted, traversed=traversed)
             return replace(plan, input=source)
         case Semi():
-            wanted = needed | _outer(plan.block)
+            wanted = needed | outer_variables(plan.block)
             source = _below(plan.input, wanted, counted=counted, traversed=traversed)
             block = _below(plan.block, frozenset(), counted=False, traversed=False)
             return replace(plan, input=source, block=block)
         case _:
             return with_inputs(plan, tuple(_walk(p) for p in inputs(plan)))
-
-
-def _outer(block: Plan) -> frozenset[str]:
-    if isinstance(block, Outer):
-        return frozenset(block.variables)
-    found: frozenset[str] = frozenset()
-    for source in inputs(block):
-        found |= _outer(source)
-    return found

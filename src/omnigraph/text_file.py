@@ -1,0 +1,47 @@
+"""A text in one of our languages from a file, for the Python API and the command line.
+
+Imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+
+
+class TextKind(StrEnum):
+    """What a file is read as; the value is how messages call it."""
+
+    SCHEMA = "schema"
+    QUERY = "query"
+    PARAMETERS = "parameter"
+
+    @property
+    def suffix(self) -> str:
+        """By habit at the end of the file's name."""
+        return {"schema": ".pg", "query": ".gq", "parameter": ".json"}[self]
+
+
+def read_text_file(path: Path, kind: TextKind) -> str:
+    """The text byte for byte: the line ends of a schema belong to what is stored."""
+    try:
+        return decoded(path.read_bytes(), str(path), kind)
+    except FileNotFoundError as e:
+        raise NotFoundError(
+            f"no {kind} file {path}",
+            kind=ErrorKind.FILE_NOT_FOUND,
+            hint=f"give the path of a {kind.suffix} file",
+        ) from e
+    except (OSError, ValueError) as e:  # ValueError: a name with a null character.
+        why = e.strerror if isinstance(e, OSError) else e
+        raise UsageError(f"cannot read the {kind} file {path}: {why}") from e
+
+
+def decoded(content: bytes, name: str, kind: TextKind) -> str:
+    """Text out of bytes that came from somewhere."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as e:
+        raise UsageError(f"cannot read the {kind} file {name}: it is not UTF-8 text") from e
