@@ -12,6 +12,7 @@ from omnigraph.cli.streams import one_line, printable
 from omnigraph.errors import (
     ConflictError,
     ConstraintError,
+    Diagnostic,
     ErrorKind,
     InputError,
     OmnigraphError,
@@ -65,7 +66,9 @@ def hint_lines(error: OmnigraphError) -> list[str]:
 def _lines(error: OmnigraphError) -> list[str]:
     match error:
         case TextError():
-            return [line for d in _diagnostics(error) for line in d.split("\n")]
+            return [
+                line for d in error.diagnostics for line in diagnostic_lines(error.source_name, d)
+            ]
         case ConstraintError():
             more = error.total - len(error.violations)
             rest = [f"… and {more:,} more"] if more > 0 else []
@@ -79,15 +82,15 @@ def _lines(error: OmnigraphError) -> list[str]:
             return [one_line(error.message)]
 
 
-def _diagnostics(error: TextError) -> list[str]:
-    return [
-        render_diagnostic(
-            one_line(error.source_name),
-            # Tabs stay in the line of the text: the caret below counts on them.
-            replace(d, message=one_line(d.message), source_line=printable(d.source_line)),
-        )
-        for d in error.diagnostics
-    ]
+def diagnostic_lines(source_name: str, diagnostic: Diagnostic) -> list[str]:
+    """One finding in a text: place and message, the line with a caret, what helps."""
+    # Tabs stay in the line of the text: the caret below counts on them.
+    safe = replace(
+        diagnostic,
+        message=one_line(diagnostic.message),
+        source_line=printable(diagnostic.source_line),
+    )
+    return render_diagnostic(one_line(source_name), safe).split("\n")
 
 
 def _problems(error: InputError) -> list[str]:

@@ -10,9 +10,14 @@ import click
 
 from omnigraph.cli.boundary import App
 from omnigraph.cli.commands.commit import commit_group
+from omnigraph.cli.commands.explain import explain_command
 from omnigraph.cli.commands.export import export_command
+from omnigraph.cli.commands.fmt import fmt_command
 from omnigraph.cli.commands.init import init_command
+from omnigraph.cli.commands.lint import lint_command
 from omnigraph.cli.commands.load import load_command
+from omnigraph.cli.commands.mutate import mutate_command
+from omnigraph.cli.commands.query import query_command
 from omnigraph.cli.commands.schema import schema_group
 from omnigraph.cli.commands.snapshot import snapshot_command
 from omnigraph.cli.commands.version import version_command
@@ -60,10 +65,15 @@ def app() -> None:
 for _command in (
     init_command,
     load_command,
+    query_command,
+    mutate_command,
+    explain_command,
     export_command,
     snapshot_command,
     commit_group,
     schema_group,
+    lint_command,
+    fmt_command,
     version_command,
 ):
     app.add_command(_command)

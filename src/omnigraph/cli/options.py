@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -36,6 +37,9 @@ class Words(StringParamType):
 
 
 WORDS = Words()
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)([KMGTkmgt]?)(?:i?[Bb])?")
+_UNITS = ("", "K", "M", "G", "T")
+"""Each 1024 times the one before."""
 
 
 class Family(click.Group):
@@ -79,8 +83,7 @@ def target_options(command: Command) -> Command:
 
 def target(uri: str | None, store: str | None) -> str:
     """Which graph is meant; the environment is asked last."""
-    source = click.get_current_context().get_parameter_source("store")
-    said = store if source is ParameterSource.COMMANDLINE else None
+    said = said_store()
     if uri is not None and said is not None and uri.rstrip("/") != said.rstrip("/"):
         raise UsageError(f"two graphs are named: {uri} and --store {said}", hint="give one of them")
     found = uri if uri is not None else store
@@ -91,6 +94,14 @@ def target(uri: str | None, store: str | None) -> str:
             f"with --store, or in {STORE_VARIABLE}",
         )
     return found
+
+
+def said_store() -> str | None:
+    """The graph of --store, if that stands on the command line itself."""
+    context = click.get_current_context()
+    if context.get_parameter_source("store") is not ParameterSource.COMMANDLINE:
+        return None
+    return context.params["store"]
 
 
 def common_options(command: Command) -> Command:
@@ -126,6 +137,43 @@ def branch_option(command: Command) -> Command:
         show_default=True,
         metavar="NAME",
         help="The branch.",
+    )(command)
+
+
+def commit_option(command: Command) -> Command:
+    """Which state of the past."""
+    return click.option(
+        "--commit",
+        type=WORDS,
+        metavar="ID",
+        callback=_not_empty,
+        help="Read the state after this commit of the branch; the beginning of its id is enough.",
+    )(command)
+
+
+def limit_options(command: Command) -> Command:
+    """What a query may use."""
+    command = click.option(
+        "--memory",
+        "memory_bytes",
+        type=WORDS,
+        callback=_bytes,
+        metavar="SIZE",
+        help="Stop before making more rows than fit into this, e.g. 500M or 2G.  [default: 4G]",
+    )(command)
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="Stop after so long.  [default: none]",
+    )(command)
+
+
+def message_option(command: Command) -> Command:
+    """Why it is done."""
+    return click.option(
+        "--message", type=WORDS, metavar="TEXT", help="Why; recorded in the commit."
     )(command)
 
 
@@ -177,3 +225,12 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) ->
     if value is not None and not value.strip():
         raise click.BadParameter("must not be empty.", ctx, param)
     return value
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    found = _SIZE.fullmatch(value.strip())
+    if found is None or not float(found[1]):
+        raise click.BadParameter(f"'{value}' is no size; write 500M or 2G.", ctx, param)
+    return int(float(found[1]) * 1024 ** _UNITS.index(found[2].upper()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.failure import summary
@@ -20,9 +21,13 @@ from omnigraph.errors import OmnigraphError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from omnigraph.cli.explained import Explained
+    from omnigraph.cli.formats import Format
+    from omnigraph.cli.formatting import FmtMode, Formatted
     from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
-    from omnigraph.results import Commits, LoadResult
+    from omnigraph.query.lint import LintReport
+    from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult
     from omnigraph.schema.catalog import Catalog
 
 
@@ -48,6 +53,26 @@ class Output(ABC):
     @abstractmethod
     def exported(self, lines: int, path: Path | None) -> None:
         """An export is done; ``path`` is None for stdout."""
+
+    @abstractmethod
+    def rows(self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float) -> None:
+        """The rows of a query; ``pinned`` if the commit was asked for by its id."""
+
+    @abstractmethod
+    def explained(self, explained: Explained) -> None:
+        """How a query is run."""
+
+    @abstractmethod
+    def mutated(self, result: MutationResult, elapsed_s: float) -> None:
+        """A mutation is done."""
+
+    @abstractmethod
+    def linted(self, reports: Sequence[LintReport], *, describe: bool) -> None:
+        """Files of queries were looked over."""
+
+    @abstractmethod
+    def formatted(self, files: Sequence[Formatted], *, mode: FmtMode) -> None:
+        """Files were put into the one layout, or would be."""
 
     @abstractmethod
     def snapshot(self, uri: str, view: SnapshotView) -> None:
@@ -112,6 +137,29 @@ class JsonOutput(Output):
 
     def exported(self, lines: int, path: Path | None) -> None:
         """An export is done; its JSONL is the output."""
+
+    def rows(self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float) -> None:
+        """The rows of a query, written as they are made."""
+        from omnigraph.cli.result_output import print_result
+
+        print_result(result, form, pinned=pinned, elapsed_s=elapsed_s, quiet=True)
+
+    def explained(self, explained: Explained) -> None:
+        """How a query is run."""
+        self._write(explained.to_dict())
+
+    def mutated(self, result: MutationResult, elapsed_s: float) -> None:
+        """A mutation is done."""
+        self._write(result.to_dict())
+
+    def linted(self, reports: Sequence[LintReport], *, describe: bool) -> None:
+        """Files of queries were looked over; descriptors are always there."""
+        worst = max((r.status for r in reports), key=("ok", "warning", "error").index)
+        self._write({"status": worst, "files": [r.to_dict() for r in reports]})
+
+    def formatted(self, files: Sequence[Formatted], *, mode: FmtMode) -> None:
+        """Which files changed."""
+        self._write({"files": [f.to_dict(mode) for f in files]})
 
     def snapshot(self, uri: str, view: SnapshotView) -> None:
         """What a branch holds."""

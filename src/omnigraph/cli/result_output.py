@@ -1,15 +1,12 @@
 """Printing the rows of a query, in any of the formats.
 
-    QueryResult -> [result_output] -> table | result_bytes -> stdout
+QueryResult -> [result_output] -> table_output | result_bytes -> stdout
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from itertools import islice
-
-from rich.text import Text
 
 from omnigraph.cli.formats import Format
 from omnigraph.cli.interrupts import answered
@@ -21,19 +18,8 @@ from omnigraph.cli.result_bytes import (
     kv_chunks,
     write_arrow,
 )
-from omnigraph.cli.rich_output import console, rendered
-from omnigraph.cli.streams import (
-    is_terminal,
-    printable,
-    stdout_writer,
-    write_error,
-)
-from omnigraph.cli.table import ROWS_MAX, Layout, layout_of, table_lines
-from omnigraph.cli.text import count_text, duration
+from omnigraph.cli.streams import is_terminal, printable, stdout_writer
 from omnigraph.results import QueryResult
-
-_LINES_PER_WRITE = 5_000
-_CLOSED = "rows are printed to stdout"
 
 
 def print_result(
@@ -42,9 +28,12 @@ def print_result(
     """Print all rows; the table on a terminal ends after the first thousand."""
     match form:
         case Format.TABLE:
-            _print_table(result, elapsed_s, quiet)
+            # rich takes long to import; only the table needs it.
+            from omnigraph.cli.table_output import print_table
+
+            print_table(result, elapsed_s, quiet=quiet)
         case Format.ARROW:
-            with stdout_writer(_CLOSED) as writer:
+            with stdout_writer() as writer:
                 write_arrow(result, writer)
         case Format.JSON:
             _print_chunks(json_chunks(result, pinned))
@@ -59,54 +48,8 @@ def print_result(
 
 def _print_chunks(chunks: Iterable[Chunk]) -> None:
     shown = is_terminal(sys.stdout)
-    with stdout_writer(_CLOSED) as writer:
+    with stdout_writer() as writer:
         for chunk in chunks:
             # On a terminal nobody parses it, and what the data holds must not steer it.
             safe = printable(bytes(chunk).decode()).encode() if shown else chunk
             writer.write(safe)
-
-
-def _print_table(result: QueryResult, elapsed_s: float, quiet: bool) -> None:
-    table = result.to_arrow()
-    width = console(sys.stdout).width if is_terminal(sys.stdout) else None
-    shown = table if width is None else table.slice(0, ROWS_MAX)
-    layout = layout_of(shown, width)
-    plain = not _encodes("─…")
-    lines = table_lines(
-        shown, layout, ellipsis="..." if plain else "…", rule="-" if plain else "─"
-    )
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    with stdout_writer(_CLOSED) as writer:
-        head = next(lines)
-        if width is not None:
-            head = rendered(Text(head, "bold"), sys.stdout).rstrip("\n")
-        writer.write(f"{head}\n".encode(encoding, "backslashreplace"))
-        while block := list(islice(lines, _LINES_PER_WRITE)):
-            writer.write(("\n".join(block) + "\n").encode(encoding, "backslashreplace"))
-        if not quiet:
-            writer.write(f"{count_text(len(result), 'row')} in {duration(elapsed_s)}\n".encode())
-    if not quiet:
-        _print_notes(result, shown.num_rows, layout)
-
-
-def _print_notes(result: QueryResult, shown: int, layout: Layout) -> None:
-    """What a table on a terminal leaves out."""
-    if shown < len(result):
-        write_error(
-            f"the first {shown:,} rows are shown: other formats show all of them, "
-            "and so does a table in a pipe\n"
-        )
-    hidden = len(result.columns) - len(layout.widths)
-    if hidden:
-        names = count_text(hidden, "more column")
-        write_error(f"{names} found no place: the format kv shows all of them\n")
-    elif layout.cut:
-        write_error("some values are cut: the format kv shows all of them\n")
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
@@ -17,9 +18,13 @@ from omnigraph.cli.streams import is_terminal, one_line, printable, write_error,
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.cli.explained import Explained
+    from omnigraph.cli.formats import Format
+    from omnigraph.cli.formatting import FmtMode, Formatted
     from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
-    from omnigraph.results import Commits, LoadResult
+    from omnigraph.query.lint import LintReport
+    from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult
     from omnigraph.schema.catalog import Catalog
 
 _WIDTH_PIPED = 1_000_000
@@ -52,6 +57,46 @@ class RichOutput(Output):
 
         if not self._quiet and path is not None:
             write_error(rendered(exported_text(lines, str(path)), sys.stderr))
+
+    def rows(self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float) -> None:
+        """The rows of a query, and how many they are."""
+        from omnigraph.cli.result_output import print_result
+
+        print_result(result, form, pinned=pinned, elapsed_s=elapsed_s, quiet=self._quiet)
+
+    def explained(self, explained: Explained) -> None:
+        """The steps, the last one first."""
+        text = explained.explanation.text
+        write_text(printable(text if text.endswith("\n") else f"{text}\n"))
+
+    def mutated(self, result: MutationResult, elapsed_s: float) -> None:
+        """A mutation is done."""
+        from omnigraph.cli.text import mutated_text
+
+        if not self._quiet:
+            self._print(mutated_text(result, elapsed_s))
+
+    def linted(self, reports: Sequence[LintReport], *, describe: bool) -> None:
+        """Findings are the answer, so they go to stdout."""
+        from omnigraph.cli.lint_text import lint_text
+
+        text = lint_text(reports, describe=describe, quiet=self._quiet)
+        if text:
+            self._print(text)
+
+    def formatted(self, files: Sequence[Formatted], *, mode: FmtMode) -> None:
+        """Names, or patches, of what changed; findings on stderr."""
+        from omnigraph.cli.formatting import FmtMode
+
+        for file in files:
+            if file.error is not None:
+                self.failure(file.error)
+            elif file.changed and mode is FmtMode.DIFF:
+                write_text(printable(file.diff) if is_terminal(sys.stdout) else file.diff)
+            elif file.changed and mode is FmtMode.CHECK:
+                write_text(f"{one_line(file.name)}\n")
+            elif file.changed and not self._quiet:
+                self._print(Text.assemble(("Formatted ", "green"), one_line(file.name)))
 
     def snapshot(self, uri: str, view: SnapshotView) -> None:
         """What a branch holds."""

@@ -118,7 +118,7 @@ class Writer:
 
 
 @contextmanager
-def stdout_writer(instead: str) -> Generator[Writer]:
+def stdout_writer(instead: str = "rows are printed to stdout") -> Generator[Writer]:
     """Stdout for data of any length; flushed at the end. ``instead`` helps if it is closed."""
     if cast("TextIO | None", sys.stdout) is None:
         raise UsageError("stdout is closed", hint=instead)

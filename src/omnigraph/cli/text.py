@@ -12,7 +12,7 @@ from rich.text import Text
 
 from omnigraph.cli.streams import one_line, printable
 from omnigraph.manifest.snapshot import GraphCommit, TableChange
-from omnigraph.results import Commits, LoadResult, TypeCount, instant
+from omnigraph.results import Commits, LoadResult, MutationResult, TypeCount, instant
 
 if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
@@ -44,13 +44,31 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
     if not result.total_entities and result.commit is None:
         return Text(f"Nothing to load: the input holds no entities ({place})")
     counts = (*result.nodes, *result.edges)
-    first = Text.assemble(
-        ("Loaded ", "green"),
-        f"{count_text(result.total_entities, 'entity', 'entities')} ({_types(counts)}) into {place}\n",
-    )
+    total = count_text(result.total_entities, "entity", "entities")
+    first = Text.assemble(("Loaded ", "green"), f"{total} ({_types(counts)}) into {place}\n")
     if result.commit is None:
         return first + Text("no commit: the graph held all of it already")
     return first + Text.assemble(*_commit_line(result.commit), "  ", *_change(result.changes))
+
+
+def mutated_text(result: MutationResult, elapsed_s: float) -> Text:
+    """What a mutation met, and the commit."""
+    met = [
+        count_text(count, word)
+        for count, word in ((result.affected_nodes, "node"), (result.affected_edges, "edge"))
+        if count
+    ]
+    place = f"in {duration(elapsed_s)}"
+    if result.commit is None:
+        why = f"{' and '.join(met)} were so already" if met else "nothing matched"
+        return Text(f"No change: {why} ({place})")
+    return Text.assemble(
+        ("Changed ", "green"),
+        f"{' and '.join(met)} {place}\n",
+        *_commit_line(result.commit),
+        "  ",
+        *_change(result.changes),
+    )
 
 
 def exported_text(lines: int, name: str) -> Text:

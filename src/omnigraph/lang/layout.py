@@ -166,7 +166,8 @@ def _fits(room: int, doc: Doc, rest: list[_Job]) -> bool:
             case Nest():
                 jobs.append((breaks, top.inner))
             case Group():
-                jobs.append((breaks and top.broken, top.inner))
+                # A group behind the one in question can still break at its first place.
+                jobs.append((breaks, top.inner))
             case Line() if not breaks:
                 room -= len(top.flat)
             case Line() | Hard():

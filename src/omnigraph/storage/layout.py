@@ -90,6 +90,33 @@ class Layout:
                 offsets[mine] = np.searchsorted(live, offsets[mine])
         return self.starts[which] + offsets
 
+    def addresses_at(self, positions: Positions) -> Addresses:
+        """Addresses of live rows by their positions."""
+        which = np.searchsorted(self.starts, positions, side="right") - 1
+        offsets = positions - self.starts[which]
+        for number in np.unique(which):
+            live = self.offsets(self.fragments[number])
+            if live is not None:
+                mine = which == number
+                offsets[mine] = live[offsets[mine]]
+        ids = np.fromiter((f.id for f in self.fragments), np.int64, count=len(self.fragments))
+        return (ids[which] << OFFSET_BITS) | offsets
+
+    def live_without(self, removed: Positions) -> dict[int, Offsets]:
+        """Live offsets, by fragment, when the rows at these positions are gone as well."""
+        addresses = self.addresses_at(removed)
+        owners = addresses >> OFFSET_BITS
+        live: dict[int, Offsets] = {}
+        for fragment in self.fragments:
+            gone = addresses[owners == fragment.id] & OFFSET_MASK
+            known = self.offsets(fragment)
+            if len(gone):
+                before = np.arange(fragment.physical_rows) if known is None else known
+                live[fragment.id] = np.delete(before, np.searchsorted(before, gone))
+            elif known is not None:
+                live[fragment.id] = known
+        return live
+
     def addresses(self, fragment: Fragment) -> Addresses:
         """Addresses of a fragment's live rows, in storage order."""
         live = self.offsets(fragment)

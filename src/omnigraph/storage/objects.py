@@ -6,6 +6,7 @@ conditional (`create`), which is what makes a name an authority among many proce
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 import obstore
@@ -49,7 +50,17 @@ class Objects:
             return True
 
     def exists(self, name: str) -> bool:
-        """Whether the object is there (one HEAD)."""
+        """Whether the object is there (one HEAD; on a folder one look at the file)."""
+        root = self.location.local_path
+        if root is not None:
+            # Every read asks this first. Whatever else can be wrong is told by the store below.
+            try:
+                os.stat(f"{root}/{name}")  # noqa: PTH116 - a Path costs as much as the look
+                return True
+            except FileNotFoundError:
+                return False
+            except OSError:
+                pass
         with translated(f"looking for {name} in {self.location.uri}"):
             try:
                 obstore.head(self._store, name)

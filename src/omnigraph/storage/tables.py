@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from omnigraph.storage.layout import OFFSET_MASK, Fragment, Layout, Offsets, Pos
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.removal import deletion
 from omnigraph.storage.rows import is_blob, read_rows
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
 KNOWN_CHUNKS_MAX = 64
+REMOVED_KNOWN_MAX = 16
+"""Up to so many removed rows are cut out of known columns; else columns are narrowed on demand."""
 SESSION_METADATA_BYTES_MAX = 8 << 20
 BULK_BYTES_MIN = 4 << 20
 BULK_WRITERS_MAX = 2
@@ -152,10 +156,22 @@ class Table:
         """
         for name, column in base._known.items() if base is not None else ():
             chunks = [*column.chunks, *files.rows[name].chunks]
-            grown = pa.chunked_array(chunks, column.type)
-            if grown.num_chunks > KNOWN_CHUNKS_MAX:
-                grown = pa.chunked_array([grown.combine_chunks()], column.type)
-            self._known[name] = grown
+            self._known[name] = _few_chunks(chunks, column.type)
+
+    def shrink(self, base: Table, removed: Positions) -> None:
+        """Know what ``base`` knew without the rows that were just removed.
+
+        As ``extend``: a warm writer's next deletion reads nothing back.
+        """
+        self._live = base.layout.live_without(removed)
+        if len(removed) > REMOVED_KNOWN_MAX:
+            return
+        edges = [-1, *removed.tolist(), base.row_count]
+        for name, column in base._known.items():
+            chunks: list[pa.Array] = []
+            for before, after in pairwise(edges):
+                chunks += column.slice(before + 1, after - before - 1).chunks
+            self._known[name] = _few_chunks([c for c in chunks if len(c)], column.type)
 
     @cached_property
     def layout(self) -> Layout:
@@ -370,9 +386,10 @@ class TableStore:
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
         space = base.space.fork() if base is not None else _namespace(uri, {})
         current = base.dataset if base is not None else None
+        removed = _removed_positions(base, changes)
         with translated(f"staging {path}"):
             for change in changes:
-                current = self._commit(uri, space, current, change, schema)
+                current = self._commit(uri, space, current, change, schema, base, removed)
         if current is None:
             raise InternalError(f"nothing to stage on {path}")
         hit(FailPoint.STAGE_AFTER_COMMIT)
@@ -385,10 +402,10 @@ class TableStore:
         )
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
         space.settle(version.version, pinned)
-        return StagedTable(
-            table=Table(version, current, space, self._cache),
-            source=self._location.relative(made.path),
-        )
+        table = Table(version, current, space, self._cache)
+        if base is not None and all(isinstance(change, Remove) for change in changes):
+            table.shrink(base, removed)
+        return StagedTable(table=table, source=self._location.relative(made.path))
 
     def pin(self, staged: StagedTable) -> None:
         """Give a staged version its unique final name.
@@ -406,6 +423,8 @@ class TableStore:
         current: LanceDataset | None,
         change: Change,
         schema: pa.Schema,
+        base: Table | None,
+        removed: Positions,
     ) -> LanceDataset:
         managed: dict[str, Any] = {
             "namespace_client": space,
@@ -436,17 +455,35 @@ class TableStore:
                     .when_not_matched_insert_all()
                     .execute_uncommitted(physical_table(rows))
                 )
-            case Remove(ids=ids):
-                operation, _ = (
-                    current.merge_insert("id")
-                    .when_matched_delete()
-                    .execute_uncommitted(pa.table({"id": ids}))
-                )
+            case Remove():
+                if base is None:
+                    raise InternalError("rows of a table that has none cannot be removed")
+                # Other changes of this write leave rows that go where they are: the addresses hold.
+                operation = deletion(current, base.layout.addresses_at(removed))
         return LanceDataset.commit(current, operation, **managed)
 
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
+
+
+def _few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
+    """The chunks as one column, joined when there are too many of them."""
+    column = pa.chunked_array(chunks, kind)
+    if column.num_chunks > KNOWN_CHUNKS_MAX:
+        return pa.chunked_array([column.combine_chunks()], kind)
+    return column
+
+
+def _removed_positions(base: Table | None, changes: Sequence[Change]) -> Positions:
+    """Where in the base the rows stand that the changes remove."""
+    ids = [change.ids for change in changes if isinstance(change, Remove)]
+    if base is None or not ids:
+        return np.empty(0, np.int64)
+    positions = base.positions("id", pa.concat_arrays(ids))
+    if len(positions) != sum(len(part) for part in ids):
+        raise InternalError(f"rows of {base.name.path} that are to be removed are not there")
+    return positions
 
 
 def _session() -> Any:

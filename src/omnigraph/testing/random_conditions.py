@@ -78,7 +78,8 @@ def _compare_constant(w: Writer, scope: Scope) -> str:
     other = w.constant(field)
     if field.type.scalar is Scalar.DATETIME and w.chance(30):
         other = "now()"
-    if w.chance(20):
+    # A clause that begins with a minus would belong to the clause before it.
+    if w.chance(20) and not other.startswith("-"):
         return f"{other} {op} {field.text}"
     return f"{field.text} {op} {other}"
 
@@ -123,7 +124,7 @@ def _list_contains(w: Writer, scope: Scope) -> str | None:
     field = w.pick(lists)
     alike = w.fields(scope, lambda f: f.is_scalar and f.category == field.category)
     item = w.pick(alike).text if alike and w.chance(30) else w.constant(field)
-    if w.chance(20):
+    if w.chance(20) and not item.startswith("-"):
         return f"{item} in {field.text}"
     return f"{field.text} contains {item}"
 

@@ -20,6 +20,7 @@ from omnigraph.cli.options import (
     durability_option,
     examples,
     json_option,
+    message_option,
     target,
     target_options,
 )
@@ -60,7 +61,7 @@ STDIN = "-"
     "overwrite: the data becomes the whole content of every type it mentions.",
 )
 @branch_option
-@click.option("--message", type=WORDS, metavar="TEXT", help="Why; recorded in the commit.")
+@message_option
 @actor_option
 @durability_option
 @click.option("--yes", is_flag=True, help="Overwrite on a remote store without asking.")

@@ -34,7 +34,9 @@ TEXT_BYTES = 32
 """Guess of the size of a text before it was seen."""
 REPEATS_MIN = 4
 """Texts are kept as codes if each comes so often on average."""
-FETCH_COST = 2_000
+SMALL_BYTES = 8 << 20
+"""A column up to this size is read whole at first touch: on S3 the time of a few requests."""
+FETCH_COST = 16_000
 """Rows that a scan reads while one request for single rows is answered."""
 FETCHED_ROW_COST = 8
 """Rows that a scan reads while one single row is decoded."""
@@ -130,7 +132,6 @@ class TableColumns:
         self.table = table
         self._schema = schema
         self._kept = kept
-        self._own: dict[str, Column] = {}
         self._rent: dict[str, int] = {}
         """What fetching single rows of a column has cost so far, in rows of a scan."""
 
@@ -140,20 +141,19 @@ class TableColumns:
 
     def fits(self, name: str) -> bool:
         """Whether the whole column may be kept in memory."""
+        return self._size(name) <= self._kept.bytes_max // PART_MAX
+
+    def _size(self, name: str) -> int:
+        """Bytes of the whole column, guessed from its type."""
         kind = self._schema.field(name).type
         width = TEXT_BYTES if _is_long(kind) else 8
         if pa.types.is_fixed_size_list(kind):
             width = 4 * kind.list_size
-        return self.row_count * width <= self._kept.bytes_max // PART_MAX
+        return self.row_count * width
 
     def known(self, name: str) -> Column | None:
         """The whole column if it is in memory already."""
-        own = self._own.get(name)
-        if own is None and self.table is not None:
-            own = self._kept.get((self.table.name, name))
-            if own is not None:
-                self._own[name] = own
-        return own
+        return None if self.table is None else self._kept.get((self.table.name, name))
 
     def whole(self, name: str) -> Column:
         """The whole column."""
@@ -163,13 +163,11 @@ class TableColumns:
         table = self.table
         if table is None:
             return Column(pa.chunked_array([], self._schema.field(name).type))
-        column = self._kept.make(
+        return self._kept.make(
             (table.name, name),
             lambda: Column(table.columns([name]).column(0)),
             lambda made: made.nbytes,
         )
-        self._own[name] = column
-        return column
 
     def take(self, name: str, rows: Positions) -> pa.Array:
         """Values of some rows; null for a negative one."""
@@ -194,7 +192,8 @@ class TableColumns:
         """Rent or buy: single rows until they have cost what the whole column costs."""
         rent = self._rent.get(name, 0) + FETCH_COST + count * FETCHED_ROW_COST
         self._rent[name] = rent
-        return rent >= self.row_count and self.fits(name)
+        small = self._size(name) <= SMALL_BYTES
+        return (small or rent >= self.row_count) and self.fits(name)
 
     def _fetch(self, names: list[str], rows: Positions) -> list[pa.Array]:
         table = self.table

@@ -61,9 +61,16 @@ class Searcher:
         return edits
 
     def rank(
-        self, score: typed.Score, table: NodeTable, rows: Positions | None
+        self,
+        score: typed.Score,
+        table: NodeTable,
+        rows: Positions | None,
+        first: int | None = None,
     ) -> tuple[Positions, Scores]:
-        """Rows that the ranking has, among ``rows`` (None: all), and their measure."""
+        """Rows that the ranking has, among ``rows`` (None: all), and their measure.
+
+        With ``first`` at least the best so many of them, and all that equal the last of these.
+        """
         if isinstance(score, typed.Rrf):
             k = self._values.of(score.k)
             if k is None or k <= 0:
@@ -76,7 +83,7 @@ class Searcher:
         if isinstance(score, typed.Bm25):
             return self._text_index(table, score.column).bm25(query, rows)
         column = self._vector_column(table, score.column)
-        found, distances = column.nearest(self._query_vector(score, table, query), rows, None)
+        found, distances = column.nearest(self._query_vector(score, table, query), rows, first)
         return found, distances.astype(np.float64)
 
     def _ordered(
@@ -89,12 +96,7 @@ class Searcher:
         return found[np.lexsort((ids, measure))]
 
     def _text_index(self, table: NodeTable, column: str) -> TextIndex:
-        source = table.columns.table
-        return self._world.caches.kept.make(
-            (source.name if source else None, table.type.table_path, column, "#text"),
-            lambda: TextIndex.build(table.columns.whole(column).values),
-            lambda made: made.nbytes,
-        )
+        return self._world.caches.texts.of(table.columns, column)
 
     def _vector_column(self, table: NodeTable, column: str) -> VectorColumn:
         source = table.columns.table

@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.query.exec.columns import take
-from omnigraph.query.exec.frame import Frame, NodeBinding
+from omnigraph.query.exec.frame import Binding, Frame, NodeBinding
 from omnigraph.query.exec.world import NodeTable
 
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ class FrameRows:
                 if isinstance(part, typed.Prop):
                     wanted.setdefault(part.variable, {})[part.column] = None
         for variable, names in wanted.items():
-            if len(names) > 1:
-                binding = self._frame.bindings[variable]
-                columns = binding.table.columns.take_many(list(names), binding.rows)
-                for name, values in zip(names, columns, strict=True):
+            binding = self._frame.bindings[variable]
+            stored = [n for n in names if not _by_number(binding, n)]
+            if len(stored) > 1:
+                columns = binding.table.columns.take_many(stored, binding.rows)
+                for name, values in zip(stored, columns, strict=True):
                     self._fetched[variable, name] = values
 
     def column(self, prop: typed.Prop) -> pa.Array:
@@ -61,7 +62,7 @@ class FrameRows:
         binding = self._frame.bindings[variable]
         if isinstance(binding, NodeBinding):
             table = binding.table
-            if column == "id" and not binding.has_rows:
+            if _by_number(binding, column):
                 return table.space.text(binding.vertices)
             rows = binding.rows
             if rows is table.all_rows_made and table.columns.fits(column):
@@ -83,6 +84,13 @@ class FrameRows:
         if self._frame.scores is None:
             raise InternalError(f"rows were not ranked by {expr}")
         return pa.array(self._frame.scores)
+
+
+def _by_number(binding: Binding, column: str) -> bool:
+    """Whether the ids in memory answer, so that nothing is read."""
+    if not isinstance(binding, NodeBinding) or not binding.table.is_id(column):
+        return False
+    return binding.table.ids_known or (column == "id" and not binding.has_rows)
 
 
 class TableRows:

@@ -183,8 +183,12 @@ class Run:
         frame = self._frame(plan.input)
         binding = frame.node(plan.variable)
         everything = binding.rows is binding.table.all_rows_made
+        limit, offset = self._count(plan.limit, "limit"), self._count(plan.offset, "offset") or 0
         rows, scores = self._searcher.rank(
-            plan.score, binding.table, None if everything else binding.rows
+            plan.score,
+            binding.table,
+            None if everything else binding.rows,
+            None if limit is None else limit + offset,
         )
         order = np.argsort(rows, kind="stable")
         rows, scores = rows[order], scores[order]

@@ -25,11 +25,12 @@ from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query.exec.columns import Kept, TableColumns
+from omnigraph.query.exec.text_indexes import TextIndexes
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import EdgeTopology, Side
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType
+from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Scalar
 from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
@@ -66,6 +67,7 @@ class Caches:
 
     def __init__(self) -> None:
         self.kept = Kept()
+        self.texts = TextIndexes()
         self._spaces: dict[str, VertexSpace] = {}
         self._edges: dict[str, EdgeTopology] = {}
         self._lock = RLock()
@@ -172,6 +174,19 @@ class NodeTable:
         return self._world.caches.kept.make(
             (table.name, "#vertices"), lambda: self.space.rows(table), lambda p: p.row_count * 16
         )
+
+    def is_id(self, column: str) -> bool:
+        """Whether a column is the id, or a key whose text is the id."""
+        return column == "id" or (self.type.key == (column,) and self._key_is_text)
+
+    @cached_property
+    def _key_is_text(self) -> bool:
+        return self.type.by_name[self.type.key[0]].type.scalar is Scalar.STRING
+
+    @property
+    def ids_known(self) -> bool:
+        """Whether the ids of all nodes are in memory."""
+        return "pinned" in self.__dict__
 
     @property
     def whole(self) -> bool:

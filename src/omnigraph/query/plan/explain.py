@@ -78,7 +78,8 @@ def describe(plan: Plan) -> str:
         case steps.Attach():
             return "optional " + ", ".join(f"${v}" for v in plan.variables)
         case steps.Rank():
-            return f"rank ${plan.variable} by {text(plan.score)}"
+            best = f" best {text(plan.limit)}" if plan.limit is not None else ""
+            return f"rank ${plan.variable} by {text(plan.score)}{best}"
         case steps.Aggregate():
             return "aggregate " + _outputs(plan.outputs)
         case steps.Project():

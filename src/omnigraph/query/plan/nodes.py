@@ -148,11 +148,16 @@ class Attach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """Score the variable's nodes; rows without a score are dropped."""
+    """Score the variable's nodes; rows without a score are dropped.
+
+    With ``limit`` only the best, and all that tie with the last of them.
+    """
 
     input: Plan
     variable: str
     score: Score
+    limit: Expr | None = None
+    offset: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.rules.best import rank_only_the_best
 from omnigraph.query.plan.rules.compact import compact_dead_variables
 from omnigraph.query.plan.rules.count_rows import count_rows_not_entities
 from omnigraph.query.plan.rules.degrees import count_by_degrees
@@ -21,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     count_rows_not_entities,
     compact_dead_variables,
     count_by_degrees,
+    rank_only_the_best,
     prune_variables,
 )
 

@@ -1,0 +1,223 @@
+"""Which query is to be run, and with which parameters: options of query, explain and mutate.
+
+    command line -> [query_source] -> Asked -> graph
+
+Nothing is looked up in a graph here. Texts and parameters are read completely before one is opened,
+so that a wrong option or file is told at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli.options import WORDS, said_store, target, target_options
+from omnigraph.cli.output import Output
+from omnigraph.cli.text_source import STDIN, read_text
+from omnigraph.errors import QueryError, UsageError
+from omnigraph.text_file import TextKind
+
+if TYPE_CHECKING:
+    from omnigraph.query.ast import ParamType
+
+INLINE_NAME = "query"
+"""What findings call a text that was given with -e."""
+_QUERY_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
+_AS_WRITTEN = frozenset({"String", "Date", "DateTime", "Blob"})
+"""Parameters of these types take what stands behind the equals sign as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A query as it was asked for, completely read."""
+
+    text: str
+    source: str
+    """What findings call its place."""
+    name: str | None
+    params: Mapping[str, Any]
+
+    @contextmanager
+    def named(self) -> Generator[None]:
+        """Findings in the text name the file it came from."""
+        try:
+            yield
+        except QueryError as e:
+            raise QueryError(self.source, e.diagnostics) from e
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySource:
+    """The options that say which query is meant."""
+
+    place: str
+    """The graph."""
+    name: str | None
+    text: str | None
+    file: str | None
+    params: str | None
+    params_file: str | None
+    pairs: tuple[str, ...]
+
+    def read(self, output: Output) -> Asked:
+        """Read the text and the parameters."""
+        if self.file is not None:
+            text, source = read_text(self.file, TextKind.QUERY, output)
+        else:
+            text, source = self.text or "", INLINE_NAME
+        return Asked(
+            text=text, source=source, name=self.name, params=self._parameters(text, output)
+        )
+
+    def _parameters(self, text: str, output: Output) -> dict[str, Any]:
+        written = self.params
+        if self.params_file is not None:
+            written, _ = read_text(self.params_file, TextKind.PARAMETERS, output)
+        if written is None and not self.pairs:
+            return {}
+        from omnigraph.query.params import parse_params
+
+        found = {} if written is None else parse_params(written)
+        for name, value in pair_values(self.pairs, text, self.name).items():
+            if name in found:
+                raise UsageError(f"the parameter '{name}' is given twice")
+            found[name] = value
+        return found
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The graph, the query and its parameters; the command gets them as one ``source``."""
+
+    @wraps(command)
+    def run(*args: Any, **given: Any) -> Any:
+        return command(*args, source=_source(given), **given)
+
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    return target_options(run)
+
+
+_OPTIONS: Sequence[Callable[[Any], Any]] = (
+    click.argument("name", type=WORDS, required=False),
+    click.option(
+        "-e", "text", type=WORDS, metavar="TEXT", help="The query itself, as an argument."
+    ),
+    click.option(
+        "--query",
+        "file",
+        type=WORDS,
+        metavar="FILE",
+        help="A .gq file of queries, or - for stdin; NAME says which one.",
+    ),
+    click.option(
+        "--params", type=WORDS, metavar="JSON", help='Parameters as one object: {"name": value}.'
+    ),
+    click.option(
+        "--params-file", type=WORDS, metavar="FILE", help="The same in a file, or - for stdin."
+    ),
+    click.option(
+        "--param",
+        "pairs",
+        type=WORDS,
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="One parameter. Text and dates as they are, everything else as in JSON. "
+        "May be repeated.",
+    ),
+)
+
+
+def _source(given: dict[str, Any]) -> QuerySource:
+    """Take our options out of those of the command."""
+    text, file = given.pop("text"), given.pop("file")
+    place, name = _place_and_name(
+        given.pop("uri"), given.pop("name"), given.pop("store"), in_file=file is not None
+    )
+    if text is None and file is None:
+        raise UsageError("no query is given", hint="write it behind -e, or name a file: --query")
+    if text is not None and file is not None:
+        raise UsageError("two queries are given: -e and --query", hint="give one of them")
+    params, params_file = given.pop("params"), given.pop("params_file")
+    if params is not None and params_file is not None:
+        raise UsageError("--params and --params-file are both given", hint="give one of them")
+    if file == STDIN and params_file == STDIN:
+        raise UsageError("stdin is named twice", hint="read one of them from a file")
+    return QuerySource(
+        place=place,
+        name=name,
+        text=text,
+        file=file,
+        params=params,
+        params_file=params_file,
+        pairs=given.pop("pairs"),
+    )
+
+
+def _place_and_name(
+    uri: str | None, name: str | None, store: str | None, *, in_file: bool
+) -> tuple[str, str | None]:
+    """The graph and the query's name out of up to two words.
+
+    One word is the graph, unless the graph is named elsewhere: by --store; or by the environment,
+    when the word can be the name of a query in a file and is no folder.
+    """
+    alone = uri is not None and name is None
+    if alone and store is not None:
+        looks_named = in_file and _QUERY_NAME.fullmatch(uri or "") and not Path(uri or "").exists()
+        if said_store() is not None or looks_named:
+            return target(None, store), uri
+    return target(uri, store), name
+
+
+# ---------------------------------------------------------------- parameters one by one
+
+
+def pair_values(pairs: Sequence[str], text: str, query_name: str | None) -> dict[str, Any]:
+    """Values of ``name=value`` in the form that the types of the declared parameters ask for."""
+    if not pairs:
+        return {}
+    declared = _declared(text, query_name)
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        word, equals, value = pair.partition("=")
+        name = word.strip().removeprefix("$")
+        if not equals or not name:
+            raise UsageError(f"'{pair}' is no parameter", hint="write --param name=value")
+        if name in found:
+            raise UsageError(f"the parameter '{name}' is given twice")
+        found[name] = _value(value, declared.get(name))
+    return found
+
+
+def _declared(text: str, query_name: str | None) -> dict[str, ParamType]:
+    from omnigraph.lang.source import Source
+    from omnigraph.query.parse import parse_queries
+
+    try:
+        file = parse_queries(Source(name=INLINE_NAME, text=text))
+    except QueryError:
+        return {}  # Whoever runs the text tells what is wrong with it.
+    for query in file.queries:
+        if query_name is None or (query.name is not None and query.name.text == query_name):
+            return {p.name.text: p.type for p in query.params}
+    return {}
+
+
+def _value(value: str, of: ParamType | None) -> Any:
+    """A value that is no JSON stays text: binding tells what its type would have needed."""
+    single = of is not None and not of.is_list and of.vector_size is None
+    if of is None or (single and of.base.text in _AS_WRITTEN):
+        return value
+    from omnigraph.load.strictjson import LineRefused, parse_line
+
+    try:
+        return parse_line(value.encode())
+    except LineRefused:
+        return value
