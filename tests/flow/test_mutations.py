@@ -497,3 +497,14 @@ def test_ids_come_from_the_graph(tmp_path: Path) -> None:
             return [r["id"][10:] for r in graph.snapshot().rows("Note")]
 
     assert made("one") == made("other")
+
+
+def test_mutations_are_durable_where_that_is_promised(tmp_path: Path) -> None:
+    schema = "node P { code: String @key  n: I32? }\nedge E: P -> P"
+    with omnigraph.init(tmp_path / "g", schema, durability="fsync") as graph:
+        mutate(
+            graph, 'insert P { code: "a" } insert P { code: "b" } insert E { from: "a", to: "b" }'
+        )
+        assert counts(mutate(graph, "update P set { n: 1 } where n is null")) == (2, 0)
+        assert counts(mutate(graph, 'delete P where code = "a"')) == (1, 1)
+        assert nodes(graph, "P") == {"b": {"code": "b", "n": 1}}

@@ -73,19 +73,20 @@ class App(click.Group):
             code = run(words, prog_name, **extra)
             return OK if code is None else code
         except OmnigraphError as e:
-            return _failed(e, settings)
+            return report(e, settings)
         except NoArgsIsHelpError as e:
             write_error(e.format_message() + "\n")
             return USAGE
         except click.ClickException as e:
-            return _failed(_from_click(e), settings)
+            return report(_from_click(e), settings)
         except (KeyboardInterrupt, click.Abort):
-            return _interrupted(settings)
+            return report_interrupt(settings)
         except Exception as e:
-            return _failed(_bug(e), settings)
+            return report(bug(e), settings)
 
 
-def _failed(error: OmnigraphError, settings: Settings) -> int:
+def report(error: OmnigraphError, settings: Settings) -> int:
+    """Tell an error, and what was published all the same; returns the exit code."""
     if error.kind is ErrorKind.INTERNAL and not error.hint:
         error.hint = (
             "this is a bug in omnigraph, please report it; "
@@ -103,7 +104,8 @@ def _failed(error: OmnigraphError, settings: Settings) -> int:
     return EXIT_CODES[error.kind]
 
 
-def _interrupted(settings: Settings) -> int:
+def report_interrupt(settings: Settings) -> int:
+    """Tell that Ctrl-C was heard, and what was published all the same."""
     hint = None
     if settings.published is not None:
         hint = _was_published(settings.published)
@@ -142,7 +144,8 @@ def _from_click(error: click.ClickException) -> OmnigraphError:
     )
 
 
-def _bug(error: Exception) -> OmnigraphError:
+def bug(error: Exception) -> OmnigraphError:
+    """An exception that nobody raised on purpose, as an error of ours."""
     message = f"internal error: {type(error).__name__}: {error}"
     found = InternalError(message, details={"exception": type(error).__name__})
     found.__cause__ = error

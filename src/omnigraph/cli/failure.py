@@ -16,6 +16,7 @@ from omnigraph.errors import (
     ErrorKind,
     InputError,
     OmnigraphError,
+    ParameterError,
     TextError,
     UsageError,
     render_diagnostic,
@@ -42,6 +43,8 @@ def headline(error: OmnigraphError) -> str:
         return summary(error)
     if isinstance(error, TextError):
         return f"{count:,} problems in {one_line(error.source_name)}"
+    if isinstance(error, ParameterError):
+        return f"{count:,} problems with the parameters"
     noun = "violations of the schema" if isinstance(error, ConstraintError) else "problems"
     return f"{count:,} {noun} in the data; {_UNPUBLISHED}"
 
@@ -73,6 +76,8 @@ def _lines(error: OmnigraphError) -> list[str]:
             more = error.total - len(error.violations)
             rest = [f"… and {more:,} more"] if more > 0 else []
             return [one_line(str(v)) for v in error.violations] + rest
+        case ParameterError() if _finding_count(error) > 1:
+            return [one_line(problem["message"]) for problem in error.details["problems"]]
         case InputError() if _finding_count(error) > 1:
             return _problems(error)
         case _ if error.kind is ErrorKind.INTERNAL:
@@ -112,6 +117,8 @@ def _finding_count(error: OmnigraphError) -> int:
             return len(error.diagnostics)
         case ConstraintError():
             return error.total
+        case ParameterError():
+            return len(error.details.get("problems", [""]))
         case InputError():
             return int(error.details.get("problem_count", 1))
         case _:

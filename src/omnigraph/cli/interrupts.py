@@ -7,9 +7,12 @@ shuts down. Commands that run inside another program (tests) leave its handler a
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
+from contextlib import contextmanager
 from threading import current_thread, main_thread
 
 _owned = False
+_conversing = False
 
 
 def own() -> None:
@@ -20,5 +23,16 @@ def own() -> None:
 
 def answered() -> None:
     """The command did what it was asked for and said so: from now on Ctrl-C is ignored."""
-    if _owned:
+    if _owned and not _conversing:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def conversation() -> Generator[None]:
+    """Many answers are given, and none of them is the last: Ctrl-C goes on interrupting."""
+    global _conversing
+    _conversing = True
+    try:
+        yield
+    finally:
+        _conversing = False

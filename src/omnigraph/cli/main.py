@@ -19,6 +19,7 @@ from omnigraph.cli.commands.load import load_command
 from omnigraph.cli.commands.mutate import mutate_command
 from omnigraph.cli.commands.query import query_command
 from omnigraph.cli.commands.schema import schema_group
+from omnigraph.cli.commands.shell import shell_command
 from omnigraph.cli.commands.snapshot import snapshot_command
 from omnigraph.cli.commands.version import version_command
 from omnigraph.cli.interrupts import own
@@ -67,6 +68,7 @@ for _command in (
     load_command,
     query_command,
     mutate_command,
+    shell_command,
     explain_command,
     export_command,
     snapshot_command,

@@ -55,7 +55,9 @@ class Output(ABC):
         """An export is done; ``path`` is None for stdout."""
 
     @abstractmethod
-    def rows(self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float) -> None:
+    def rows(
+        self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float | None
+    ) -> None:
         """The rows of a query; ``pinned`` if the commit was asked for by its id."""
 
     @abstractmethod
@@ -63,7 +65,7 @@ class Output(ABC):
         """How a query is run."""
 
     @abstractmethod
-    def mutated(self, result: MutationResult, elapsed_s: float) -> None:
+    def mutated(self, result: MutationResult, elapsed_s: float | None) -> None:
         """A mutation is done."""
 
     @abstractmethod
@@ -138,7 +140,9 @@ class JsonOutput(Output):
     def exported(self, lines: int, path: Path | None) -> None:
         """An export is done; its JSONL is the output."""
 
-    def rows(self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float) -> None:
+    def rows(
+        self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float | None
+    ) -> None:
         """The rows of a query, written as they are made."""
         from omnigraph.cli.result_output import print_result
 
@@ -148,7 +152,7 @@ class JsonOutput(Output):
         """How a query is run."""
         self._write(explained.to_dict())
 
-    def mutated(self, result: MutationResult, elapsed_s: float) -> None:
+    def mutated(self, result: MutationResult, elapsed_s: float | None) -> None:
         """A mutation is done."""
         self._write(result.to_dict())
 

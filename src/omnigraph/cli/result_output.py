@@ -23,7 +23,7 @@ from omnigraph.results import QueryResult
 
 
 def print_result(
-    result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float, quiet: bool
+    result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float | None, quiet: bool
 ) -> None:
     """Print all rows; the table on a terminal ends after the first thousand."""
     match form:

@@ -58,7 +58,9 @@ class RichOutput(Output):
         if not self._quiet and path is not None:
             write_error(rendered(exported_text(lines, str(path)), sys.stderr))
 
-    def rows(self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float) -> None:
+    def rows(
+        self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float | None
+    ) -> None:
         """The rows of a query, and how many they are."""
         from omnigraph.cli.result_output import print_result
 
@@ -69,7 +71,7 @@ class RichOutput(Output):
         text = explained.explanation.text
         write_text(printable(text if text.endswith("\n") else f"{text}\n"))
 
-    def mutated(self, result: MutationResult, elapsed_s: float) -> None:
+    def mutated(self, result: MutationResult, elapsed_s: float | None) -> None:
         """A mutation is done."""
         from omnigraph.cli.text import mutated_text
 

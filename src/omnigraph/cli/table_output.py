@@ -13,13 +13,13 @@ from rich.text import Text
 from omnigraph.cli.rich_output import console, rendered
 from omnigraph.cli.streams import is_terminal, stdout_writer, write_error
 from omnigraph.cli.table import ROWS_MAX, Layout, layout_of, table_lines
-from omnigraph.cli.text import count_text, duration
+from omnigraph.cli.text import count_text, took
 from omnigraph.results import QueryResult
 
 _LINES_PER_WRITE = 5_000
 
 
-def print_table(result: QueryResult, elapsed_s: float, *, quiet: bool) -> None:
+def print_table(result: QueryResult, elapsed_s: float | None, *, quiet: bool) -> None:
     """The table, how many rows there are and how long it took, and what is left out."""
     table = result.to_arrow()
     width = console(sys.stdout).width if is_terminal(sys.stdout) else None
@@ -36,7 +36,7 @@ def print_table(result: QueryResult, elapsed_s: float, *, quiet: bool) -> None:
         while block := list(islice(lines, _LINES_PER_WRITE)):
             writer.write(("\n".join(block) + "\n").encode(encoding, "backslashreplace"))
         if not quiet:
-            writer.write(f"{count_text(len(result), 'row')} in {duration(elapsed_s)}\n".encode())
+            writer.write(f"{count_text(len(result), 'row')}{took(elapsed_s)}\n".encode())
     if not quiet:
         _print_notes(result, shown.num_rows, layout)
 

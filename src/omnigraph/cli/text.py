@@ -51,20 +51,19 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
     return first + Text.assemble(*_commit_line(result.commit), "  ", *_change(result.changes))
 
 
-def mutated_text(result: MutationResult, elapsed_s: float) -> Text:
+def mutated_text(result: MutationResult, elapsed_s: float | None) -> Text:
     """What a mutation met, and the commit."""
     met = [
         count_text(count, word)
         for count, word in ((result.affected_nodes, "node"), (result.affected_edges, "edge"))
         if count
     ]
-    place = f"in {duration(elapsed_s)}"
     if result.commit is None:
-        why = f"{' and '.join(met)} were so already" if met else "nothing matched"
-        return Text(f"No change: {why} ({place})")
+        why = f"{' and '.join(met)} matched, as asked already" if met else "nothing matched"
+        return Text(f"No change{took(elapsed_s)}: {why}")
     return Text.assemble(
         ("Changed ", "green"),
-        f"{' and '.join(met)} {place}\n",
+        f"{' and '.join(met)}{took(elapsed_s)}\n",
         *_commit_line(result.commit),
         "  ",
         *_change(result.changes),
@@ -170,6 +169,11 @@ def commit_text(commit: GraphCommit) -> Text:
             text.append("\n  ").append(f"{name:<{width}}", "cyan").append("  ")
             text.append_text(Text.assemble(*_change({name: change})))
     return text
+
+
+def took(elapsed_s: float | None) -> str:
+    """`` in 0.21 s``; nothing if nobody wants to know."""
+    return "" if elapsed_s is None else f" in {duration(elapsed_s)}"
 
 
 def duration(seconds: float) -> str:

@@ -124,23 +124,24 @@ class _Printer:
             end -= 1
         return end
 
-    def _item(self, lo: int, hi: int) -> Doc:
+    def _item(self, lo: int, hi: int, *, deeper: bool = True) -> Doc:
+        """An item; ``deeper`` says whether its further lines are indented."""
         atoms = self._atoms(lo, hi)
         header = any(self._breaks(atom, 0) for atom in atoms)
         if not (header and atoms[-1].block):
-            return self._broken_up(atoms, 0)
+            return self._broken_up(atoms, 0, deeper=deeper)
         # The brace behind a header of several lines gets a line of its own.
         head, block = atoms[:-1], atoms[-1]
         gap = self._gap(head[-1].last, block.first, Line(" "))
         return Concat([Group(Concat([self._broken_up(head, 0), gap])), block.doc])
 
-    def _broken_up(self, atoms: Sequence[_Atom], level: int) -> Doc:
+    def _broken_up(self, atoms: Sequence[_Atom], level: int, *, deeper: bool = True) -> Doc:
         """Atoms in one group that breaks before those of this level, else of the levels below."""
         if level == len(self.marks.breaks):
             return self._joined(atoms)
         cuts = [i for i, atom in enumerate(atoms) if i and self._breaks(atom, level)]
         if not cuts:
-            return self._broken_up(atoms, level + 1)
+            return self._broken_up(atoms, level + 1, deeper=deeper)
         first, *others = [atoms[a:b] for a, b in zip([0, *cuts], [*cuts, len(atoms)], strict=True)]
         further: list[Doc] = []
         last = first[-1].last
@@ -148,7 +149,8 @@ class _Printer:
             further += [self._gap(last, part[0].first, Line(" "))]
             further += [self._broken_up(part, level + 1)]
             last = part[-1].last
-        return Group(Concat([self._broken_up(first, level + 1), Nest(Concat(further))]))
+        tail = Nest(Concat(further)) if deeper else Concat(further)
+        return Group(Concat([self._broken_up(first, level + 1), tail]))
 
     def _breaks(self, atom: _Atom, level: int) -> bool:
         return self.tokens[atom.first].span.start in self.marks.breaks[level]
@@ -211,7 +213,7 @@ class _Printer:
             if last != opener:
                 inside.append(Text(","))
             inside.append(self._gap(last, lo, Line("" if last == opener else " ")))
-            inside.append(self._item(lo, hi))
+            inside.append(self._item(lo, hi, deeper=len(parts) > 1))
             last = hi - 1
         # A single token in brackets gains nothing from a line of its own.
         if last <= opener + 1 and not self.remarks.any_between(start, end):

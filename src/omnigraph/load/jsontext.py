@@ -51,7 +51,7 @@ def json_text(values: pa.Array, *, finite: bool = False) -> pa.Array:
     With ``finite`` a number that is not finite raises ``NotJsonError``; else it becomes a string.
     """
     kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
         return _strings(values)
     if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
         return join('"', plain_text(values), '"')
@@ -75,7 +75,7 @@ def plain_text(values: pa.Array) -> pa.Array:
         return join(day, "T", naive.cast(pa.time32("ms"), safe=False).cast(TEXT), "Z")
     if pa.types.is_floating(kind):
         return _named(values, values.cast(TEXT), quote="")
-    if pa.types.is_string(kind) or pa.types.is_date32(kind):
+    if _is_text(kind) or pa.types.is_date32(kind):
         return values.cast(TEXT)
     return json_text(values)
 
@@ -107,6 +107,10 @@ def write_all(out: BinaryIO, text: memoryview) -> None:
     """Write everything: an unbuffered stream may take only a part at a time."""
     while text:
         text = text[out.write(text) :]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _strings(values: pa.Array) -> pa.Array:

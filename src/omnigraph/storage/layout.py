@@ -103,18 +103,16 @@ class Layout:
         return (ids[which] << OFFSET_BITS) | offsets
 
     def live_without(self, removed: Positions) -> dict[int, Offsets]:
-        """Live offsets, by fragment, when the rows at these positions are gone as well."""
+        """Live offsets of the fragments that lose rows, by id, when these positions are gone."""
         addresses = self.addresses_at(removed)
         owners = addresses >> OFFSET_BITS
         live: dict[int, Offsets] = {}
-        for fragment in self.fragments:
+        for number in np.unique(np.searchsorted(self.starts, removed, side="right") - 1):
+            fragment = self.fragments[number]
             gone = addresses[owners == fragment.id] & OFFSET_MASK
             known = self.offsets(fragment)
-            if len(gone):
-                before = np.arange(fragment.physical_rows) if known is None else known
-                live[fragment.id] = np.delete(before, np.searchsorted(before, gone))
-            elif known is not None:
-                live[fragment.id] = known
+            before = np.arange(fragment.physical_rows) if known is None else known
+            live[fragment.id] = np.delete(before, np.searchsorted(before, gone))
         return live
 
     def addresses(self, fragment: Fragment) -> Addresses:

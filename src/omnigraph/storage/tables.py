@@ -163,7 +163,7 @@ class Table:
 
         As ``extend``: a warm writer's next deletion reads nothing back.
         """
-        self._live = base.layout.live_without(removed)
+        self._live = base._live | base.layout.live_without(removed)
         if len(removed) > REMOVED_KNOWN_MAX:
             return
         edges = [-1, *removed.tolist(), base.row_count]

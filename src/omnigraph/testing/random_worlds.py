@@ -4,8 +4,8 @@
 
 Data and queries draw from the same small pools, so that comparisons hit. A pool holds what is hard
 about its type: numbers that a 64-bit float cannot hold, text that differs by case or accent, ids
-that occur in several types. Fractions are sums of powers of two, so that adding and averaging them
-is exact in any order and results can be compared without an excuse.
+that occur in several types. Fractions are sums of few powers of two, so that adding and averaging
+them is exact in any order and results can be compared without an excuse.
 """
 
 from __future__ import annotations
@@ -115,6 +115,9 @@ _OTHERS: dict[Scalar, tuple[Any, ...]] = {
 EXACT = 2**53
 """From here on a 64-bit float cannot tell all integers apart."""
 
+SHORT_TENTH = 0.10000000149011612
+"""0.1 as a 32-bit float; not equal to 0.1."""
+
 _SPECIAL: Mapping[str, tuple[Any, ...]] = {
     "Vessel.imo": (100, 200, 300, 400, 500, 600, 700, 800),
     "Vessel.name": ("Alba", "Brisa", "Cora", "ice breaker", "Ice pilot"),
@@ -125,6 +128,7 @@ _SPECIAL: Mapping[str, tuple[Any, ...]] = {
     "Person.total": (-2, 0, 1, 2, EXACT, EXACT + 1, 2**63 - 1),
     "Person.big": (0, 1, 2, EXACT, EXACT + 1, 2**63, 2**64 - 1),
     "Person.score": (-1.5, 0.0, 0.5, 1.0, 2.0, float(EXACT)),
+    "Person.weight": (-1.5, 0.0, 0.5, 1.0, 2.0, SHORT_TENTH),
     "Person.nicks": ((), ("a",), ("a", "b", "a"), ("b", "é")),
     "Person.marks": ((), (1,), (1, 2, 2), (2, -2)),
     "Person.bio": _TEXTS,

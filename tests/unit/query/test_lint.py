@@ -95,11 +95,11 @@ def test_plain_data():
             "code": "Q101",
             "message": "unknown node type `Vesel`",
             "line": 2,
-            "column": 35,
+            "column": 34,
             "length": 5,
             "hint": "did you mean `Vessel`?",
         }
     ]
     assert [q["name"] for q in body["queries"]] == ["good"]
     json.dumps(body)
-    assert str(lint(text, CATALOG, name="f.gq")).startswith("error: f.gq:2:35: Q101")
+    assert str(lint(text, CATALOG, name="f.gq")).startswith("error: f.gq:2:34: Q101")

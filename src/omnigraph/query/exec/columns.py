@@ -182,11 +182,22 @@ class TableColumns:
         """The same for several columns; those not in memory are fetched together."""
         if self.table is None:
             return [self.whole(n).take(rows) for n in names]
-        missing = [
-            n for n in names if self.known(n) is None and not self._worth_whole(n, len(rows))
-        ]
-        fetched = dict(zip(missing, self._fetch(missing, rows), strict=True)) if missing else {}
+        missing = [n for n in names if self.known(n) is None]
+        bought = [n for n in missing if self._worth_whole(n, len(rows))]
+        if len(bought) > 1:
+            self._buy(bought)
+        rented = [n for n in missing if n not in bought]
+        fetched = dict(zip(rented, self._fetch(rented, rows), strict=True)) if rented else {}
         return [fetched[n] if n in fetched else self.whole(n).take(rows) for n in names]
+
+    def _buy(self, names: list[str]) -> None:
+        """Read whole columns together and keep them."""
+        if self.table is None:
+            return
+        found = self.table.columns(names)
+        for name in names:
+            column = Column(found.column(name))
+            self._kept.make((self.table.name, name), lambda c=column: c, lambda c: c.nbytes)
 
     def _worth_whole(self, name: str, count: int) -> bool:
         """Rent or buy: single rows until they have cost what the whole column costs."""

@@ -223,7 +223,8 @@ class Expressions(State, ABC):
     def _is_name(self, following: Token) -> bool:
         if following.kind is TokenKind.PUNCT:
             return following.text in _ENDS_NAME
-        return following.is_word("asc") or following.is_word("desc")
+        directed = following.is_word("asc") or following.is_word("desc")
+        return directed and (self.cursor.peek(2).is_punct(",") or self.cursor.peek(2).is_punct("}"))
 
     def _counted(self, word: Token) -> ast.Exists | ast.CountOf:
         self.cursor.take()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from evaluate_cases import COLUMNS, NOW, VALUES, Rows, conditions, const, naive, prop, rows
+from evaluate_cases import COLUMNS, NOW, VALUES, Rows, cases, const, naive, prop, rows
 from hypothesis import given, settings
 
 from omnigraph.errors import InternalError
@@ -21,9 +21,10 @@ def records(data: Rows) -> list[dict[str, Any]]:
     return [{name: column[i] for name, column in data.values.items()} for i in range(data.length)]
 
 
-@settings(max_examples=600)
-@given(rows(), conditions())
-def test_conditions_mean_what_python_says(data: Rows, expr: typed.Expr) -> None:
+@settings(max_examples=400)
+@given(cases())
+def test_conditions_mean_what_python_says(case: tuple[Rows, typed.Expr]) -> None:
+    data, expr = case
     expected = [naive(expr, row) for row in records(data)]
     found = evaluate(expr, data, VALUES)
     assert isinstance(found, pa.Array)
@@ -33,6 +34,7 @@ def test_conditions_mean_what_python_says(data: Rows, expr: typed.Expr) -> None:
     assert mask.tolist() == [value is True for value in expected]
 
 
+@settings(max_examples=20)
 @given(rows())
 def test_columns_and_constants_are_themselves(data: Rows) -> None:
     for name in COLUMNS:

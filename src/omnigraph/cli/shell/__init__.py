@@ -1,0 +1,1 @@
+"""The interactive shell: completion, reading of input, the session, the prompt."""

@@ -1,0 +1,205 @@
+"""What the shell does with one input: run a query, a mutation, or a command of its own.
+
+    reading -> [session] -> graph -> output
+
+An error is told and the session goes on. Nothing here knows a keyboard: the same session serves the
+prompt and a pipe.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from omnigraph.cli.boundary import bug, report, report_interrupt
+from omnigraph.cli.explained import Explained
+from omnigraph.cli.formats import Format
+from omnigraph.cli.settings import Settings
+from omnigraph.cli.shell.complete import COMMANDS
+from omnigraph.cli.shell.reading import is_empty
+from omnigraph.cli.shell.type_text import type_text
+from omnigraph.cli.streams import write_text
+from omnigraph.clock import Clock
+from omnigraph.errors import OmnigraphError, UsageError
+from omnigraph.graph import Graph
+from omnigraph.lang.source import Source
+from omnigraph.lang.suggest import did_you_mean
+from omnigraph.query.ast import Mutation
+from omnigraph.query.params import parse_params
+from omnigraph.query.parse import parse_queries
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.lookup import type_named
+
+COMMITS_SHOWN = 10
+HELP = """\
+A query, such as   match { $v: Vessel } return { $v.name } limit 3
+A mutation, as     insert Port { code: "OSL", name: "Oslo" }
+
+An input ends where it is complete, or with an empty line. Alt-Enter begins a new line in any case.
+Tab completes, the arrows walk through earlier inputs, Ctrl-C drops an input, Ctrl-D leaves.
+"""
+_COLUMN = 10
+
+
+class Session:
+    """A conversation about one branch of a graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        settings: Settings,
+        clock: Clock,
+        *,
+        branch: str,
+        actor: str | None = None,
+        timing: bool = False,
+    ) -> None:
+        self._graph = graph
+        self._settings = settings
+        self._clock = clock
+        self._branch = branch
+        self._actor = actor
+        self._timing = timing
+        self._form = Format.TABLE
+        self._params: dict[str, Any] = {}
+        self._params_text = "{}"
+        self._last = ""
+        self._catalog = graph.snapshot(branch).catalog
+        self.done = False
+        """Somebody asked to leave."""
+        self.failed = False
+        """An input could not be carried out."""
+
+    @property
+    def branch(self) -> str:
+        """Where queries read and mutations write."""
+        return self._branch
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema of the branch, for completion."""
+        return self._catalog
+
+    def run(self, text: str) -> None:
+        """Carry out one input and tell what comes of it. Raises nothing but what ends a program."""
+        if is_empty(text):
+            return
+        self._settings.writing, self._settings.published = False, None
+        try:
+            if text.lstrip().startswith(":"):
+                self._command(text.strip())
+            else:
+                self._query(text)
+        except OmnigraphError as error:
+            self.failed = True
+            report(error, self._settings)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            self.failed = True
+            report(bug(error), self._settings)
+
+    def interrupted(self) -> None:
+        """Ctrl-C came while an input was carried out."""
+        self.failed = True
+        report_interrupt(self._settings)
+
+    # -------------------------------------------------------- queries
+
+    def _query(self, text: str) -> None:
+        file = parse_queries(Source(name="query", text=text))
+        declared = {p.name.text for q in file.queries for p in q.params}
+        # Parameters stay for later queries; those that this one does not know are not for it.
+        params = {name: value for name, value in self._params.items() if name in declared}
+        started_s = self._clock.monotonic_s()
+        if any(isinstance(q.body, Mutation) for q in file.queries):
+            self._settings.writing = True
+            changed = self._graph.mutate(text, params, branch=self._branch, actor=self._actor)
+            self._settings.published = changed.commit.id if changed.commit else None
+            self._settings.output.mutated(changed, self._elapsed_s(started_s))
+            return
+        result = self._graph.query(text, params, branch=self._branch)
+        self._last = text
+        self._settings.output.rows(
+            result, self._form, pinned=False, elapsed_s=self._elapsed_s(started_s)
+        )
+
+    def _elapsed_s(self, started_s: float) -> float | None:
+        return self._clock.monotonic_s() - started_s if self._timing else None
+
+    # -------------------------------------------------------- commands
+
+    def _command(self, text: str) -> None:
+        name, _, rest = text.partition(" ")
+        known: dict[str, Callable[[str], None]] = {
+            ":help": self._help,
+            ":schema": self._schema,
+            ":types": self._types,
+            ":branch": self._go,
+            ":params": self._set_params,
+            ":format": self._set_format,
+            ":explain": self._explain,
+            ":timing": self._set_timing,
+            ":commits": self._commits,
+            ":quit": self._quit,
+        }
+        run = known.get(name)
+        if run is None:
+            hint = did_you_mean(name, known) or "':help' shows what there is"
+            raise UsageError(f"no such command '{name}'", hint=hint)
+        run(rest.strip())
+
+    def _help(self, rest: str) -> None:
+        lines = [f"{name:<{_COLUMN}} {what}" for name, what in COMMANDS.items()]
+        write_text(HELP + "\n" + "\n".join(lines) + "\n")
+
+    def _schema(self, rest: str) -> None:
+        view = self._graph.snapshot(self._branch)
+        if rest:
+            write_text(type_text(type_named(view.catalog, rest)))
+        else:
+            self._settings.output.schema(view)
+
+    def _types(self, rest: str) -> None:
+        self._settings.output.snapshot(self._graph.uri, self._graph.snapshot(self._branch))
+
+    def _go(self, rest: str) -> None:
+        if rest:
+            self._catalog = self._graph.snapshot(rest).catalog
+            self._branch = rest
+        write_text(f"{self._branch}\n")
+
+    def _set_params(self, rest: str) -> None:
+        if rest:
+            self._params = parse_params(rest)
+            self._params_text = json.dumps(json.loads(rest) or {}, ensure_ascii=False)
+        write_text(f"{self._params_text}\n")
+
+    def _set_format(self, rest: str) -> None:
+        if rest:
+            names = [str(f) for f in Format if f is not Format.ARROW]
+            if rest not in names:
+                raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(names)}")
+            self._form = Format(rest)
+        write_text(f"{self._form}\n")
+
+    def _explain(self, rest: str) -> None:
+        text = rest or self._last
+        if not text:
+            raise UsageError("there is no query to explain", hint=":explain match { … } return …")
+        found = self._graph.explain(text, branch=self._branch)
+        self._settings.output.explained(
+            Explained(explanation=found, branch=self._branch, commit=None)
+        )
+
+    def _set_timing(self, rest: str) -> None:
+        self._timing = not self._timing
+        write_text(f"times are {'shown' if self._timing else 'not shown'}\n")
+
+    def _commits(self, rest: str) -> None:
+        found = self._graph.commits(branch=self._branch, limit=COMMITS_SHOWN)
+        self._settings.output.commits(found)
+
+    def _quit(self, rest: str) -> None:
+        self.done = True
