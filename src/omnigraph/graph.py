@@ -24,6 +24,7 @@ from omnigraph.load.sources import plan_input
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.query.engine import Explanation, QueryEngine
+from omnigraph.query.mutate import run_mutation
 from omnigraph.query.search.embedding import Embedder
 from omnigraph.query.typed import Mutation
 from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, TypeCount
@@ -258,8 +259,6 @@ class Graph:
         else ``ConflictError`` with kind ``precondition_failed``. A mutation that changes nothing
         publishes nothing: ``commit`` is then None.
         """
-        from omnigraph.query.mutate import run_mutation
-
         repository = self._repository
         head = repository.branch(branch).head
         schema = repository.schema(head.snapshot.schema_hash)
@@ -276,6 +275,7 @@ class Graph:
             actor=actor,
             message=message,
             expected_commit=if_commit,
+            schema_hash=schema.hash,
         )
         return MutationResult(
             branch=branch,

@@ -28,7 +28,7 @@ def condition(w: Writer, scope: Scope, block: WriteBlock, depth: int = 0) -> str
         word = w.pick(["and", "or", "or"])
         parts = [_operand(w, scope, block, depth) for _ in range(w.number(2, 3))]
         return f" {word} ".join(parts)
-    if depth < 3 and w.chance(12):
+    if depth < 3 and w.chance(20):
         return f"not {_operand(w, scope, block, depth)}"
     return _leaf(w, scope, block)
 

@@ -250,8 +250,11 @@ class _Return:
             return None
         ranked = w.pick([*texts, *vectors]).var
         arms = [f for f in [*texts, *vectors] if f.var == ranked]
-        if not w.chance(40):
+        if not w.chance(50):
             return self._arm(w.pick(arms))
+        if w.chance(60):
+            # Places are counted among those that pass the filters on the variable alone.
+            self.clauses.lines.append(condition(w, [ranked], lambda _: None))
         k = w.pick(["", "", ", 1", ", 60"])
         return f"rrf({self._arm(w.pick(arms))}, {self._arm(w.pick(arms))}{k})"
 
@@ -264,7 +267,7 @@ class _Return:
         w = self.w
         self.distinct = False
         self._plain_columns()
-        if w.chance(50):
+        if w.chance(70):
             self._add(score, score.partition("(")[0], sortable=False)
         keys = [score, *(self._keys(False) if self.sorts else [])]
         needs_limit = not score.startswith("bm25") or self.pages

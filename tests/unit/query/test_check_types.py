@@ -157,10 +157,14 @@ def test_in_with_parameters_is_a_disjunction():
     assert isinstance(alone, typed.Compare)
 
 
-def test_blocks_in_such_a_disjunction_stay_unique():
-    (test,) = filters("count { $v callsAt $p } in [$a, $b]", "$a: I64, $b: I64")
-    names = [o.left.block.nodes[0].name for o in test.operands]
-    assert len(set(names)) == 2
+def test_what_is_not_simple_is_never_copied():
+    """A copy for every item, in nested lists, would grow without bound."""
+    nested = "$v.active"
+    for _ in range(20):
+        nested = f"({nested} in [$a, $b, $c])"
+    assert set(match_codes(nested, params="$a: Bool, $b: Bool, $c: Bool")) == {"Q220"}
+    assert match_codes("count { $v callsAt $p } in [1, $a]", params="$a: I64") == ["Q220"]
+    assert match_codes("count { $v callsAt $p } in [1, 2]") == []
 
 
 def test_enum_constants_are_checked_only_where_equality_is_meant():

@@ -198,7 +198,7 @@ def _clause(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
         yield from _edges(found, before, catalog, undirected=True)
     else:
         yield from _condition(found, None, catalog)
-        if not _awaits_value(last):
+        if not _awaits_value(last) and not _is(last, "is") and not _is(before, "is"):
             yield from _words(("optional", "not", "exists", "count"))
 
 

@@ -93,7 +93,7 @@ def assigned_value_of(
     if isinstance(written, ast.NullLiteral):
         return None if of is None else _null(match, of, ctx)
     if isinstance(written, ast.ListLiteral) and of is not None and of.vector_size is not None:
-        return _vector(written, of, ctx)
+        return search.vector_literal(written, of.vector_size, ctx, Code.ASSIGNED_TYPE)
     value = assigned_value(written, ctx, of.scalar if of is not None and of.is_list else None)
     if value is None or of is None:
         return None
@@ -177,18 +177,6 @@ def _number(value: float, of: PropertyType, span: Span, ctx: Context) -> int | f
         message = f"{ctx.quote(span)} is not a value of {of.scalar}"
         ctx.report(Code.ASSIGNED_TYPE, span, message, expected=str(of))
     return found
-
-
-def _vector(written: ast.ListLiteral, of: PropertyType, ctx: Context) -> typed.Const | None:
-    found = search.vector_literal(written, of.vector_size, ctx, Code.ASSIGNED_TYPE)
-    if found is None:
-        return None
-    rounded = tuple(nearest_f32(x) for x in found.value)
-    if not all(map(math.isfinite, rounded)):
-        message = f"{ctx.quote(written.span)} holds a number that is out of range"
-        ctx.report(Code.ASSIGNED_TYPE, written.span, message, expected="32-bit floats")
-        return None
-    return typed.Const(value=rounded, type=found.type)
 
 
 def _blob(

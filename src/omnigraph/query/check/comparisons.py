@@ -19,7 +19,6 @@ from omnigraph.query.check.constants import (
     compatible,
     fit,
     in_one_type,
-    is_single,
 )
 from omnigraph.query.check.context import ID_TYPE, Context, as_nullable
 from omnigraph.query.codes import Code
@@ -295,7 +294,7 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.E
     item = place.value(expr.operand)
     one = None if item is None else single_type(item, expr.operand, place.ctx)
     constants: list[typed.Const | None] = []
-    others: list[tuple[ast.Expr, typed.Expr]] = []
+    others: list[typed.Expr] = []
     ok = True
     for written in listed.items:
         if isinstance(written, ast.NullLiteral):
@@ -311,7 +310,8 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.E
         elif isinstance(value, typed.Const):
             constants.append(value)
         else:
-            others.append((written, value))
+            others.append(value)
+            ok = _may_be_repeated(item, expr, written, place.ctx) and ok
     if not ok or item is None or one is None:
         return None
     tests: list[typed.Expr] = []
@@ -323,11 +323,27 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.E
             return None
         scalar, values = found
         tests.append(typed.InList(item=item, values=typed.Const(value=values, type=LISTS[scalar])))
-    for _, value in others:
-        # The same as an equality, also where something is null. A block must not stand twice.
-        fresh = item if is_single(expr.operand) else place.value(expr.operand) or item
-        tests.append(typed.Compare(op="=", left=_fitted(fresh, of_value(value)), right=value))
+    for value in others:
+        # The same as an equality, also where something is null.
+        test = typed.Compare(op="=", left=_fitted(item, of_value(value)), right=value)
+        tests.append(test)
     return tests[0] if len(tests) == 1 else typed.Or(operands=tuple(tests))
+
+
+def _may_be_repeated(
+    item: typed.Expr | None, expr: ast.In, written: ast.Expr, ctx: Context
+) -> bool:
+    """Each value that is no constant is an equality of its own, so the item stands there again."""
+    if item is None or isinstance(item, typed.Prop | typed.Const | typed.Param | typed.Now):
+        return True
+    ctx.report(
+        Code.NOT_CONSTANT,
+        written.span,
+        f"{ctx.quote(expr.operand.span)} can be looked up among constants only",
+        expected="a literal",
+        hint="compare with `=` and `or`",
+    )
+    return False
 
 
 def of_value(value: typed.Expr) -> PropertyType:

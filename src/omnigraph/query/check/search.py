@@ -7,10 +7,18 @@ Where a ranking may stand is decided by ``outputs``; here it is only read.
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from omnigraph.query import ast, typed
-from omnigraph.query.check.constants import SINGLE, exactly, is_single, list_literal, single
+from omnigraph.query.check.constants import (
+    SINGLE,
+    exactly,
+    is_single,
+    list_literal,
+    nearest_f32,
+    single,
+)
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import TEXT_TESTS, arguments
 from omnigraph.query.check.scope import Bound, Scope
@@ -19,7 +27,6 @@ from omnigraph.schema.catalog import NodeType, PropertyType, Scalar
 
 EDITS_DEFAULT = 2
 RRF_K_DEFAULT = 60
-_TEXT = SINGLE[Scalar.STRING]
 
 
 class Searched(Protocol):
@@ -194,7 +201,7 @@ def _always_bound(expr: ast.Call, place: Searched) -> bool:
 
 def _text_query(expr: ast.Expr, place: Searched) -> typed.Const | typed.Param | None:
     found = _constant(expr, place, Code.TEXT_QUERY, 'a text: `"…"` or a String parameter')
-    if found is None or (found.type.scalar is Scalar.STRING and not found.type.is_list):
+    if found is None or _is_text(found.type):
         return found
     message = f"{place.ctx.quote(expr.span)} is {found.type}, not a String"
     place.ctx.report(Code.TEXT_QUERY, expr.span, message)
@@ -209,7 +216,7 @@ def _vector_query(
     if isinstance(expr, ast.ListLiteral):
         return vector_literal(expr, size, ctx, Code.NEAREST_QUERY)
     found = _constant(expr, place, Code.NEAREST_QUERY, expected)
-    if found is None or found.type == _TEXT or _is_nullable_text(found.type):
+    if found is None or _is_text(found.type):
         return found
     if found.type.vector_size is None:
         message = f"{ctx.quote(expr.span)} is {found.type}, not a vector"
@@ -221,14 +228,14 @@ def _vector_query(
     return found
 
 
-def _is_nullable_text(of: PropertyType) -> bool:
+def _is_text(of: PropertyType) -> bool:
     return of.scalar is Scalar.STRING and not of.is_list
 
 
 def vector_literal(
     expr: ast.ListLiteral, size: int | None, ctx: Context, code: Code
 ) -> typed.Const | None:
-    """A list of numbers as a vector; any length when ``size`` is None."""
+    """A list of numbers as a vector of 32-bit floats; any length when ``size`` is None."""
     found = list_literal(expr, ctx)
     if found is None:
         return None
@@ -239,8 +246,13 @@ def vector_literal(
     if size is not None and len(expr.items) != size:
         report_length(len(expr.items), size, expr, ctx)
         return None
-    of = PropertyType(scalar=Scalar.VECTOR, vector_size=max(1, len(expr.items)))
-    return typed.Const(value=tuple(float(x) for x in found.value), type=of)
+    rounded = tuple(nearest_f32(float(x)) for x in found.value)
+    if not all(map(math.isfinite, rounded)):
+        message = f"{ctx.quote(expr.span)} holds a number that is out of range"
+        ctx.report(code, expr.span, message, expected="32-bit floats")
+        return None
+    of = PropertyType(scalar=Scalar.VECTOR, vector_size=max(1, len(rounded)))
+    return typed.Const(value=rounded, type=of)
 
 
 def report_length(given: int, size: int, expr: ast.Expr, ctx: Context) -> None:

@@ -20,10 +20,8 @@ from omnigraph.query.exec.columns import numeric, take
 from omnigraph.query.exec.frame import Frame, Mask
 from omnigraph.query.exec.grouping import Codes, Groups, distinct_count, group
 from omnigraph.query.exec.order import sortable
+from omnigraph.query.exec.weights import summed
 from omnigraph.schema.arrow import arrow_type
-
-EXACT = 1 << 53
-"""Below this a float holds every whole number."""
 
 
 def codes_of(values: pa.Array) -> Codes:
@@ -71,7 +69,7 @@ class Grouped:
         if mask is not None and not mask.all():
             of_row = of_row[mask]
             weights = weights[mask] if weights is not None else None
-        return _sum_whole(of_row, weights, self.count)
+        return summed(of_row, weights, self.count)
 
     def evaluate(self, call: typed.Aggregate, values: pa.Array) -> pa.Array:
         """One aggregate; ``values`` are those of its operand."""
@@ -107,7 +105,7 @@ class Grouped:
         if call.distinct:
             pairs = group([of_row, codes_of(present)], len(numbers))
             of_row, numbers, weights = of_row[pairs.first], numbers[pairs.first], None
-        counts = _sum_whole(of_row, weights, self.count)
+        counts = summed(of_row, weights, self.count)
         weighed = numbers if weights is None else numbers * weights
         sums = np.bincount(of_row, weights=weighed, minlength=self.count)
         empty = counts == 0
@@ -128,17 +126,3 @@ class Grouped:
         if isinstance(found, pa.DictionaryArray):
             found = found.dictionary_decode()
         return found.cast(arrow_type(call.type))
-
-
-def _sum_whole(
-    of_row: Codes, weights: npt.NDArray[np.int64] | None, count: int
-) -> npt.NDArray[np.int64]:
-    if weights is None:
-        return np.bincount(of_row, minlength=count)
-    if count == 1:
-        return np.array([int(weights.sum())], np.int64)
-    if len(weights) and float(weights.sum()) < EXACT:
-        return np.bincount(of_row, weights=weights, minlength=count).astype(np.int64)
-    sums = np.zeros(count, np.int64)
-    np.add.at(sums, of_row, weights)
-    return sums

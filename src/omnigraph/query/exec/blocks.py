@@ -12,6 +12,7 @@ import numpy as np
 
 from omnigraph.query.exec.frame import Binding, Frame, Index
 from omnigraph.query.exec.grouping import group
+from omnigraph.query.exec.weights import summed
 
 TAG = "#outer"
 SHARE_MIN = 32
@@ -36,12 +37,7 @@ def solutions(frame: Frame, variables: tuple[str, ...], inside: Callable[[Frame]
 
 def _counts(frame: Frame, variables: tuple[str, ...], inside: Callable[[Frame], Frame]) -> Index:
     found = inside(outer_frame(frame, variables))
-    tags = found.tags[TAG]
-    if found.weights is None:
-        return np.bincount(tags, minlength=frame.length)
-    counts = np.zeros(frame.length, np.int64)
-    np.add.at(counts, tags, found.weights)
-    return counts
+    return summed(found.tags[TAG], found.weights, frame.length)
 
 
 def attach(frame: Frame, inside: Frame, variables: tuple[str, ...]) -> Frame:

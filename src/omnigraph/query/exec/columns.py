@@ -12,7 +12,6 @@ touch each distinct text once.
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.query.exec.limits import whole_from_environment
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
@@ -92,7 +92,7 @@ class Kept:
 
     def __init__(self, bytes_max: int | None = None) -> None:
         if bytes_max is None:
-            bytes_max = int(os.environ.get(CACHE_VARIABLE) or CACHE_DEFAULT)
+            bytes_max = whole_from_environment(CACHE_VARIABLE, CACHE_DEFAULT)
         self.bytes_max = bytes_max
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from omnigraph.query.exec.frame import EdgeBinding, Frame, Index, Mask, NodeBinding
 from omnigraph.query.exec.limits import Guard
+from omnigraph.query.exec.weights import EXACT, times
 from omnigraph.query.exec.world import EdgeTable
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
 from omnigraph.query.topology.adjacency import TARGET_BITS, TARGET_MASK, Adjacency
@@ -20,8 +21,6 @@ from omnigraph.query.topology.vertices import Vertices
 
 DENSE_PART = 4
 """From a fourth of all origins on, counting over all edges beats following some."""
-EXACT = 1 << 53
-"""Below this a float holds every whole number."""
 
 Neighbours = Callable[[Vertices], Adjacency]
 """An adjacency with at least the edges of these origins."""
@@ -116,7 +115,7 @@ def degrees(frame: Frame, step: Degrees, edges: EdgeTable) -> Frame:
     origins = frame.node(step.origin).vertices
     adjacency = edges.adjacency(step.direction, origins, per_edge=step.per_edge)
     counts = adjacency.ranges(origins)[1]
-    weights = counts if frame.weights is None else frame.weights * counts
+    weights = counts if frame.weights is None else times(frame.weights, counts)
     return frame.weighted(weights).where(weights > 0)
 
 
@@ -198,7 +197,7 @@ class _Search:
     def run(self, low: int, high: int) -> tuple[Index, Vertices]:
         """Origin number and vertex of everything at a distance from ``low`` to ``high``."""
         starts, frontier = self._starts, self._origins[self._starts]
-        visited = self._states(starts, frontier)
+        visited = _Visited(self._states(starts, frontier))
         found_starts: list[Index] = []
         found: list[Vertices] = []
         for distance in range(1, high + 1):
@@ -213,9 +212,8 @@ class _Search:
                 loops = reached == frontier[index]
                 found_starts.append(starts[index[loops]])
                 found.append(reached[loops])
-            states = np.unique(self._states(starts[index], reached))
-            states = states[~_sorted_member(visited, states)]
-            visited = _merged(visited, states)
+            states = visited.fresh(np.unique(self._states(starts[index], reached)))
+            visited.add(states)
             starts, frontier = self._split(states)
             if distance >= low:
                 found_starts.append(starts)
@@ -229,15 +227,35 @@ class _Search:
         return states >> 32, states & TARGET_MASK
 
 
+class _Visited:
+    """A growing set of states, as sorted runs of which each is at least twice as long as the next.
+
+    One run would be sorted anew at every distance: on a long chain the square of its length.
+    """
+
+    def __init__(self, states: Index) -> None:
+        self._runs: list[Index] = [states]
+
+    def fresh(self, states: Index) -> Index:
+        """Those of some sorted states that were never added."""
+        for run in self._runs:
+            states = states[~_sorted_member(run, states)]
+        return states
+
+    def add(self, states: Index) -> None:
+        if not len(states):
+            return
+        self._runs.append(states)
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]))
+
+
 def _sorted_member(pool: Index, wanted: Index) -> Mask:
     if not len(pool):
         return np.zeros(len(wanted), np.bool_)
     places = np.minimum(np.searchsorted(pool, wanted), len(pool) - 1)
     return pool[places] == wanted
-
-
-def _merged(pool: Index, more: Index) -> Index:
-    return np.sort(np.concatenate([pool, more])) if len(more) else pool
 
 
 def _joined(parts: list[Index]) -> Index:

@@ -11,6 +11,7 @@ from omnigraph.query.exec.aggregate import codes_of
 from omnigraph.query.exec.frame import Frame, Index, NodeBinding
 from omnigraph.query.exec.grouping import Codes, group
 from omnigraph.query.exec.limits import Guard
+from omnigraph.query.exec.weights import summed, times
 
 WHERE = "combining parts of the pattern that no traversal connects"
 
@@ -66,7 +67,7 @@ def side_by_side(left: Frame, right: Frame) -> Frame:
     """The variables of both; rows correspond."""
     weights = left.weights
     if right.weights is not None:
-        weights = right.weights if weights is None else weights * right.weights
+        weights = right.weights if weights is None else times(weights, right.weights)
     return Frame(
         left.length,
         {**left.bindings, **right.bindings},
@@ -93,8 +94,4 @@ def compact(frame: Frame, keep: tuple[str, ...], *, counted: bool) -> Frame:
     small = frame.only(keep).take(groups.first)
     if not counted:
         return Frame(small.length, small.bindings, tags=small.tags, scores=small.scores)
-    if frame.weights is None:
-        return small.weighted(np.bincount(groups.of_row, minlength=groups.count))
-    sums = np.zeros(groups.count, np.int64)
-    np.add.at(sums, groups.of_row, frame.weights)
-    return small.weighted(sums)
+    return small.weighted(summed(groups.of_row, frame.weights, groups.count))

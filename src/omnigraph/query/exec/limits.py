@@ -6,6 +6,7 @@ factors. So a runaway query stops with an error that says where, and not with a 
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ class Limits:
         if timeout_s is None:
             timeout_s = _from_environment(TIMEOUT_VARIABLE, None)
         if memory_bytes is None:
-            memory_bytes = int(_from_environment(MEMORY_VARIABLE, MEMORY_DEFAULT) or 0)
+            memory_bytes = whole_from_environment(MEMORY_VARIABLE, MEMORY_DEFAULT)
         if timeout_s is not None and not timeout_s > 0:
             raise UsageError(f"the timeout is {timeout_s} s", hint="give a number above 0")
         if memory_bytes <= 0:
@@ -48,6 +49,14 @@ def _from_environment(name: str, default: float | None) -> float | None:
         return float(text)
     except ValueError:
         raise UsageError(f"{name} is {text!r}", hint="it has to be a number") from None
+
+
+def whole_from_environment(name: str, default: int) -> int:
+    """A whole number such as ``1e9``; the default when nothing is said."""
+    value = _from_environment(name, default)
+    if value is None or not math.isfinite(value):
+        raise UsageError(f"{name} is {value}", hint="it has to be a number of bytes")
+    return int(value)
 
 
 class Guard:

@@ -72,7 +72,7 @@ def _goes_down(condition: typed.Expr, table: NodeTable) -> bool:
 def _pushed(conditions: Iterable[typed.Expr], table: NodeTable, run: Run) -> Positions | None:
     """Rows that Lance finds; None if it cannot be asked."""
     source = table.columns.table
-    down = [to_lance_filter(c, run.values) for c in conditions]
+    down = [to_lance_filter(c, run.values, table.type) for c in conditions]
     if source is None or any(d is None for d in down):
         return None
     joined: Any = down[0]

@@ -25,6 +25,7 @@ from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query.exec.columns import Kept, TableColumns
+from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.exec.text_indexes import TextIndexes
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import EdgeTopology, Side
@@ -194,7 +195,7 @@ class NodeTable:
         if "pinned" in self.__dict__ or self._world.mode is TraversalMode.CSR:
             return True
         table = self.columns.table
-        if table is None:
+        if table is None or not lance_filters(self.type):
             return True
         if self._world.mode is TraversalMode.INDEXED:
             return False
@@ -316,6 +317,8 @@ class EdgeTable:
 
     def _by_adjacency(self, table: Table, side: Side, origins: int, *, per_edge: bool) -> bool:
         mode = self._world.mode
+        if not lance_filters(self.type):
+            return True
         if mode is not TraversalMode.AUTO:
             return mode is TraversalMode.CSR
         if self.topology.has(table.name, side, per_edge=per_edge):

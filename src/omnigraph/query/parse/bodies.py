@@ -33,6 +33,7 @@ class _Draft:
         self.statements: list[ast.Statement] = []
         self.parts: list[str] = []
         """Words of the parts and statements seen so far."""
+        self.mixed = False
 
     @property
     def reads(self) -> bool:
@@ -97,7 +98,8 @@ class Bodies(Clauses):
         self.fail(expected, hint=foreign or self.similar(BODY_WORDS))
 
     def _refuse_mixture(self, draft: _Draft, token: Token, *, reads: bool) -> None:
-        if draft.parts and draft.reads != reads:
+        if draft.parts and draft.reads != reads and not draft.mixed:
+            draft.mixed = True
             hint = "make two queries of it"
             message = f"unexpected {token}: a query either reads or changes data"
             self.complain(SyntaxCode.MIXED_BODY, token.span, message, hint=hint)

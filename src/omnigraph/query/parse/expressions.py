@@ -317,9 +317,11 @@ class Expressions(State, ABC):
             digits = token.text.replace("_", "")
             hint = f"write `{digits}`" if digits.isdigit() else None
             self.fail("a number in plain digits", code=code, hint=hint)
-        if token.kind is TokenKind.INT and self.cursor.peek().span.start == token.span.end:
+        point = self.cursor.peek().span
+        if token.kind is TokenKind.INT and point.start == token.span.end:
             hint = f"a number has digits on both sides of its point: `{token.text}.0`"
-            self.fail("a number", code=code, hint=hint)
+            span = token.span.to(point)
+            raise ParseFailure(f"unexpected `{token.text}.`", span, code=code, hint=hint)
 
     # -- words -----------------------------------------------------------------------------------
 

@@ -130,25 +130,29 @@ class _Repair:
         index = bisect_left(self.starts, problem.span.start)
         before = self.old[index - 1] if index else self.old[-1]
         after = self.old[index]
-        if written != "*":
+        if written == "*" and index > 1 and _is_hop(self.old[index - 2], before, after):
+            self._star_hops(problem, index)
+        elif written == "*" and _is_wildcard(before, after):
+            counting = index > 1 and self.old[index - 2].is_word("count")
+            hint = "name what you want: `$v` for the whole node, `$v.name` for a property"
+            hint = "count a variable of the match: `count($v)`" if counting else hint
+            message = "`*` does not stand for everything here"
+            self._add(SyntaxCode.NO_STAR, problem.span, message, hint)
+        else:
             message = f"`{written[0]}` is no operator here"
             self._add(SyntaxCode.NO_ARITHMETIC, problem.span, message, NO_ARITHMETIC_HINT)
-        elif index > 1 and _is_hop(self.old[index - 2], before, after):
-            hint = f"write the hops in braces: `{before.text}{{1,3}}`"
-            self._add(SyntaxCode.HOP_BOUNDS, problem.span, "`*` gives no hop bounds here", hint)
-            while self.old[index].kind is TokenKind.INT or self.old[index].is_punct(".."):
-                index += 1
-            self.replaced.append(Span(start=problem.span.start, end=self.starts[index]))
-        elif before.text in ("(", "{", ",", ".") or after.text in (")", "}", ","):
-            counting = index > 1 and self.old[index - 2].is_word("count")
-            hint = "count a variable of the match: `count($v)`" if counting else None
-            hint = hint or "name what you want: `$v` for the whole node, `$v.name` for a property"
-            self._add(
-                SyntaxCode.NO_STAR, problem.span, "`*` does not stand for everything here", hint
-            )
-        else:
-            message = "`*` is no operator here"
-            self._add(SyntaxCode.NO_ARITHMETIC, problem.span, message, NO_ARITHMETIC_HINT)
+
+    def _star_hops(self, problem: LexicalProblem, index: int) -> None:
+        """`knows*1..3`: the bounds behind the star go with it."""
+        word = self.old[index - 1]
+        bounds: list[str] = []
+        while self.old[index].kind is TokenKind.INT or self.old[index].is_punct(".."):
+            bounds += [self.old[index].text] if self.old[index].kind is TokenKind.INT else []
+            index += 1
+        low, high = (bounds[0], bounds[-1]) if bounds else ("1", "3")
+        hint = f"write the hops in braces: `{word.text}{{{low},{high}}}`"
+        self._add(SyntaxCode.HOP_BOUNDS, problem.span, "`*` gives no hop bounds here", hint)
+        self.replaced.append(Span(start=problem.span.start, end=self.starts[index]))
 
     def _next(self, problem: LexicalProblem) -> Token:
         return self.old[bisect_left(self.starts, problem.span.start)]
@@ -168,6 +172,13 @@ class _Repair:
 
     def _add(self, code: SyntaxCode, span: Span, message: str, hint: str | None) -> None:
         self.findings.add(code, span, message, hint=hint)
+
+
+def _is_wildcard(before: Token, after: Token) -> bool:
+    """Whether a star between these stands for everything, as in `count(*)` or `SELECT * FROM`."""
+    opens = before.kind is TokenKind.PUNCT and before.text in ("(", "{", ",", ".")
+    closes = after.kind is TokenKind.PUNCT and after.text in (")", "}", ",")
+    return opens or closes or before.text.lower() in ("select", "return", "distinct")
 
 
 def _is_hop(variable: Token, word: Token, after: Token) -> bool:

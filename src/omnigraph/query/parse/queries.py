@@ -11,7 +11,7 @@ from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.parse.bodies import Bodies
 from omnigraph.query.parse.codes import SyntaxCode
-from omnigraph.query.parse.words import BODY_WORDS, QUERY_ANNOTATIONS
+from omnigraph.query.parse.words import BODY_WORDS, FOREIGN_PARTS, QUERY_ANNOTATIONS
 
 _ALONE = "a body without a name is the whole text; name it: `query name() { … }`"
 
@@ -46,7 +46,9 @@ class Queries(Bodies):
                 self.complain(SyntaxCode.NO_QUERY, token.span, message, hint=_ALONE)
             return self._bare_body()
         hint = self.similar(("query", *BODY_WORDS))
-        if token.is_punct("@"):
+        if token.kind is TokenKind.WORD:
+            hint = FOREIGN_PARTS.get(token.text.lower(), hint)
+        elif token.is_punct("@"):
             hint = "annotations stand behind the parameters of a query"
         elif token.is_punct("}"):
             hint = "this brace closes nothing"

@@ -143,22 +143,34 @@ class EdgeTopology:
         size += sum(was.live_rows - now.live_rows for was, now in cut)
         if size > small or any(now.live_rows > was.live_rows for was, now in cut):
             return None
-        if any(f.files not in self._parts for f in lost) or any(
-            now.files not in self._parts for _, now in cut
-        ):
+        if not all(self._has(before, f) for f in [*lost, *(was for was, _ in cut)]):
             return None
-        self._read(table, fresh)
         removed = [self._parts[f.files].live(before.offsets(f)) for f in lost]
-        removed += [self._cut(table.layout, before, was, now) for was, now in cut]
+        for was, now in cut:
+            hidden = self._cut(table.layout, before, was, now)
+            if hidden is None:
+                return None
+            removed.append(hidden)
+        self._read(table, fresh)
         return Pairs.join(removed), Pairs.join([self._live(table, f) for f in fresh])
 
-    def _cut(self, layout: Layout, before: Layout, was: Fragment, now: Fragment) -> Pairs:
-        """Edges of a file that a newer deletion hides."""
+    def _cut(self, layout: Layout, before: Layout, was: Fragment, now: Fragment) -> Pairs | None:
+        """Edges of a file that a newer deletion hides; None if it also shows some again.
+
+        Two branches delete on their own: neither deletion is then the newer one.
+        """
         part = self._parts[now.files]
         gone = np.zeros(now.physical_rows, np.bool_)
         gone[_all_or(before.offsets(was))] = True
+        if not gone[_all_or(layout.offsets(now))].all():
+            return None
         gone[_all_or(layout.offsets(now))] = False
         return part.pairs.select(gone if part.offsets is None else gone[part.offsets])
+
+    def _has(self, layout: Layout, fragment: Fragment) -> bool:
+        """Whether every live edge of a file is known in numbers."""
+        part = self._parts.get(fragment.files)
+        return part is not None and part.has(layout.offsets(fragment))
 
     def _live(self, table: Table, fragment: Fragment) -> Pairs:
         return self._parts[fragment.files].live(table.layout.offsets(fragment))
@@ -166,11 +178,7 @@ class EdgeTopology:
     def _read(self, table: Table, fragments: tuple[Fragment, ...] | list[Fragment]) -> None:
         """Turn the edges of files not seen before into numbers."""
         layout = table.layout
-        missing = [
-            f
-            for f in fragments
-            if (part := self._parts.get(f.files)) is None or not part.has(layout.offsets(f))
-        ]
+        missing = [f for f in fragments if not self._has(layout, f)]
         if not missing:
             return
         columns = table.fragment_columns(missing, ["src", "dst"])

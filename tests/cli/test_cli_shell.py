@@ -1,0 +1,316 @@
+"""The shell: from a pipe, with keys that a test presses, and on a real terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import select
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from cli_support import answer, commit_count, environment, ok, process, run
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+import omnigraph
+from omnigraph.cli.settings import Settings
+from omnigraph.cli.shell.prompt import interact, open_history
+from omnigraph.cli.shell.session import Session
+from omnigraph.testing.clock import ManualClock
+
+NAMES = "match { $v: Vessel } return { $v.name } order { $v.imo } limit 1"
+TABLE = "v.name\n──────\nAlba\n1 row\n"
+ADD = 'insert Port { code: "OSL", name: "Oslo", berths: 7 }'
+
+
+def test_a_query_from_a_pipe_is_answered_without_noise(graph: Path) -> None:
+    said = ok("shell", graph, stdin=NAMES)
+    assert (said.stdout, said.stderr) == (TABLE, "")
+
+
+def test_inputs_are_carried_out_one_after_the_other(graph: Path) -> None:
+    text = f"{ADD}\n:format csv\nmatch {{ $p: Port }}\nreturn {{ $p.code }}\norder {{ $p.code }}\n"
+    said = ok("shell", graph, "--as", "carol", stdin=text)
+    lines = said.stdout.splitlines()
+    assert lines[0] == "Changed 1 node"
+    assert lines[2:] == ["csv", "p.code", "AAR", "OSL"]
+    assert answer("commit", "list", graph)["commits"][0]["actor_id"] == "carol"
+
+
+def test_errors_are_told_and_do_not_end_the_shell(graph: Path) -> None:
+    bad = "match { $v: Vesel } return { $v.name }"
+    said = run("shell", graph, stdin=f"{bad}\n:nope\n:branch dev\n{NAMES}\n")
+    assert (said.exit_code, said.stdout) == (1, TABLE)
+    assert "^^^^^" in said.stderr
+    assert said.stderr.count("error: ") == 3
+    assert "Traceback" not in said.stderr
+
+
+def test_a_bug_does_not_end_the_shell(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("omnigraph.graph.Graph.commits", broken)
+    said = run("shell", graph, stdin=f":commits\n{NAMES}\n")
+    assert (said.exit_code, said.stdout) == (1, TABLE)
+    assert "internal error: ZeroDivisionError" in said.stderr
+
+
+def test_a_condition_may_go_on_in_the_next_line(graph: Path) -> None:
+    before = commit_count(graph)
+    said = ok("shell", graph, stdin="delete Vessel where imo = 100\n  and imo = 200\n")
+    assert said.stdout == "No change: nothing matched\n"
+    assert commit_count(graph) == before
+
+
+def test_parameters_stay_and_are_given_to_those_who_declare_them(graph: Path) -> None:
+    text = (
+        ':params {"n": 200, "other": 1}\n'
+        "query q($n: I64) { match { $v: Vessel { imo: $n } } return { $v.imo } }\n"
+        f":params\n{NAMES}\n"
+    )
+    said = ok("shell", graph, stdin=text).stdout
+    assert said.splitlines()[0] == '{"n": 200, "other": 1}'
+    assert "  200\n1 row\n" in said
+    assert said.endswith(TABLE)
+    said = run("shell", graph, stdin=":params [1]\n:params {\n")
+    assert said.exit_code == 1
+    assert said.stderr.count("error: ") == 2
+
+
+def test_commands(graph: Path) -> None:
+    text = f":help\n:types\n:schema Port\n:schema\n:branch\n:commits\n:format\n{NAMES}\n:explain\n:quit\n:help\n"
+    said = ok("shell", graph, stdin=text).stdout
+    assert said.count("Ctrl-D leaves") == 1
+    assert "4 types" in said
+    assert "node Port implements Named {\n  code: String @key\n  berths: U32\n" in said
+    assert "interface Named { name: String }" in said
+    assert "\nmain\n" in said and "\ntable\n" in said
+    assert "  load  " in said
+    assert "scan $v: Vessel" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (":format arrow", "one of table, kv"),
+        (":schema Prot", "Prot"),
+        (":explain", "no query to explain"),
+        (":explain match {", "Q015"),
+        (":explain delete Port where code = 1", ""),
+        (":tpyes", "did you mean `:types`?"),
+        ("match {", "Q015"),
+        ("query a() { } query b() { }", "Q0"),
+    ],
+)
+def test_what_the_shell_refuses(graph: Path, text: str, words: str) -> None:
+    said = run("shell", graph, stdin=text + "\n")
+    assert said.exit_code == 1
+    assert said.stderr.startswith("error: ")
+    assert words in said.stderr
+
+
+def test_timing_is_off_in_a_pipe(graph: Path) -> None:
+    assert "1 row in " in ok("shell", graph, stdin=f":timing\n{NAMES}").stdout
+
+
+def test_a_pipe_that_is_no_text(graph: Path) -> None:
+    said = run("shell", graph, stdin=b"\xff\xfe\n")
+    assert (said.exit_code, "not UTF-8" in said.stderr) == (2, True)
+
+
+def test_nothing_on_stdin(graph: Path) -> None:
+    assert ok("shell", graph, stdin="").stdout == ""
+    assert ok("shell", graph, stdin="\n// nothing\n").stdout == ""
+
+
+def test_a_graph_or_branch_that_is_not_there(graph: Path, tmp_path: Path) -> None:
+    assert run("shell", tmp_path / "none", stdin=NAMES).exit_code == 1
+    assert run("shell", graph, "--branch", "dev", stdin=NAMES).exit_code == 1
+
+
+def test_only_the_prompt_loads_prompt_toolkit(graph: Path) -> None:
+    code = (
+        "import sys\n"
+        "from omnigraph.cli.main import main\n"
+        "try: main()\n"
+        "finally: print('prompt_toolkit' in sys.modules)"
+    )
+    done = process("shell", graph, stdin=NAMES.encode(), code=code)
+    assert done.stdout.decode().splitlines()[-1] == "False"
+    done = process("shell", "--help", code=code)
+    assert done.stdout.decode().splitlines()[-1] == "False"
+
+
+# ---------------------------------------------------------------- with keys
+
+
+@contextmanager
+def _session(graph: Path) -> Iterator[Session]:
+    with omnigraph.open(graph) as opened:
+        yield Session(opened, Settings(), ManualClock(), branch="main", timing=False)
+
+
+def _typed(graph: Path, keys: str, history: InMemoryHistory | None = None) -> tuple[str, str]:
+    """What the shell says to somebody who presses these keys and then Ctrl-D."""
+    out, err = _Terminal(), io.StringIO()
+    with create_pipe_input() as pipe, _session(graph) as session:
+        pipe.send_text(keys + "\x04")
+        with redirect_stdout(out), redirect_stderr(err):
+            interact(session, history or InMemoryHistory(), keys=pipe, screen=DummyOutput())
+    return out.said(), err.getvalue()
+
+
+class _Terminal(io.TextIOWrapper):
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+
+    def said(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def test_enter_runs_what_is_complete(graph: Path) -> None:
+    assert _typed(graph, NAMES + "\r") == (TABLE, "")
+
+
+def test_enter_goes_on_where_something_is_missing(graph: Path) -> None:
+    keys = "match { $v: Vessel }\rreturn {\r$v.name\r} limit 0\r"
+    assert _typed(graph, keys)[0] == "v.name\n──────\n0 rows\n"
+
+
+def test_an_empty_line_runs_what_is_there(graph: Path) -> None:
+    out, err = _typed(graph, f"match {{\r\r{NAMES}\r")
+    assert "Q015" in err
+    assert out == TABLE
+
+
+def test_alt_enter_is_a_new_line(graph: Path) -> None:
+    keys = "match { $v: Vessel } return { $v.name }\x1b\rlimit 0\r"
+    assert _typed(graph, keys)[0].endswith("0 rows\n")
+
+
+def test_ctrl_c_drops_the_input(graph: Path) -> None:
+    assert _typed(graph, f"delete Vessel where \x03{NAMES}\r") == (TABLE, "")
+
+
+def test_quit_leaves(graph: Path) -> None:
+    assert _typed(graph, f":quit\r{NAMES}\r") == ("", "")
+
+
+def test_tab_completes(graph: Path) -> None:
+    keys = NAMES.replace("Vessel", "Vess\t").replace("$v.name", "$v.nam\t") + "\r"
+    assert _typed(graph, keys) == (TABLE, "")
+
+
+def test_earlier_inputs_come_back(graph: Path) -> None:
+    history = InMemoryHistory()
+    _typed(graph, NAMES + "\r", history)
+    assert list(history.get_strings()) == [NAMES]
+    assert _typed(graph, "\x1b[A\r", history) == (TABLE, "")
+
+
+def test_an_interrupt_ends_the_query_and_not_the_shell(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def strike(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("omnigraph.graph.Graph.commits", strike)
+    out, err = _typed(graph, f":commits\r{NAMES}\r")
+    assert err == "interrupted\n"
+    assert out == TABLE
+
+
+def test_the_history_is_the_users_own(tmp_path: Path) -> None:
+    history = open_history({"XDG_STATE_HOME": str(tmp_path / "state")})
+    assert isinstance(history, FileHistory)
+    file = tmp_path / "state" / "omnigraph" / "history"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    history.append_string(NAMES)
+    assert NAMES in file.read_text()
+
+
+def test_without_a_place_the_history_is_kept_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    history = open_history({"XDG_STATE_HOME": str(tmp_path / "file")})
+    assert isinstance(history, InMemoryHistory)
+
+
+# ---------------------------------------------------------------- on a terminal
+
+
+class _Screen:
+    """A shell on a pseudo terminal."""
+
+    def __init__(self, *args: object, env: dict[str, str]) -> None:
+        self._leader, follower = pty.openpty()
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", "from omnigraph.cli.main import main; main()", *map(str, args)],
+            stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+            env=environment() | {"TERM": "xterm", "COLUMNS": "80", "LINES": "30"} | env,
+        )  # fmt: skip
+        os.close(follower)
+        self.written = b""
+
+    def press(self, keys: str) -> None:
+        os.write(self._leader, keys.encode())
+
+    def until(self, words: bytes) -> None:
+        """Wait until the screen shows something new."""
+        start = len(self.written)
+        while words not in self.written[start:]:
+            ready, _, _ = select.select([self._leader], [], [], 60)
+            assert ready, self.written[start:]
+            chunk = os.read(self._leader, 65536)
+            # The prompt asks the terminal where the cursor is.
+            if b"\x1b[6n" in chunk:
+                os.write(self._leader, b"\x1b[1;1R")
+            self.written += chunk
+
+    def close(self) -> int:
+        os.close(self._leader)
+        return self.child.wait(60)
+
+
+def test_a_conversation_on_a_terminal(graph: Path, tmp_path: Path) -> None:
+    screen = _Screen("shell", graph, env={"XDG_STATE_HOME": str(tmp_path)})
+    screen.until(b"main> ")
+    screen.press(NAMES + "\r")
+    screen.until(b"1 row in ")
+    screen.until(b"main> ")
+    # After an answer Ctrl-C still interrupts the input and not the program.
+    screen.press("delete Vessel\x03")
+    screen.until(b"main> ")
+    screen.press(":types\r")
+    screen.until(b"4 types")
+    screen.until(b"main> ")
+    screen.press("\x04")
+    assert screen.child.wait(60) == 0
+    screen.close()
+    assert NAMES in (tmp_path / "omnigraph" / "history").read_text()
+    assert b"Traceback" not in screen.written
+
+
+def test_an_interrupt_in_a_pipe_ends_the_shell(graph: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "from omnigraph.cli.main import main; main()", "shell", str(graph)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(f"{NAMES}\n\n".encode())
+    child.stdin.flush()
+    assert child.stdout.readline() == b"v.name\n"
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (130, b"interrupted\n")
