@@ -39,7 +39,7 @@ format: $(READY) ## format the code
 	$(BIN)/ruff format .
 
 golden: $(READY) ## rewrite golden files; review the diff
-	GOLDEN_UPDATE=1 $(BIN)/python -m pytest -q tests/unit/schema/test_golden.py
+	GOLDEN_UPDATE=1 $(BIN)/python -m pytest -q tests/unit/*/test_*golden*.py tests/unit/query/test_format.py
 	$(BIN)/python -m omnigraph.cli.reference > docs/reference/cli.md
 
 bench: $(PEERS)  ## ratios against raw pylance and other engines, measured in one run

@@ -85,13 +85,26 @@ def test_the_graph_is_closed_whatever_happens(graph: Path, monkeypatch: pytest.M
     assert closed == [str(graph)] * 2
 
 
-@pytest.mark.parametrize("args", [["--help"], ["version"], ["load", "--wat"], ["snapshot"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--help"],
+        ["version"],
+        ["load", "--wat"],
+        ["snapshot"],
+        ["query", "--help"],
+        ["query", "g"],
+        ["shell", "--help"],
+        ["fmt", "x.txt"],
+        ["lint", "--query", "x.gq"],
+    ],
+)
 def test_light_commands_load_no_engine(args: list[str]) -> None:
     code = (
         "import sys\n"
         "from omnigraph.cli.main import main\n"
         "try: main()\n"
-        "finally: print(sorted({'lance','pyarrow','numpy','obstore'} & set(sys.modules)))"
+        "finally: print(sorted({'lance','pyarrow','numpy','obstore','prompt_toolkit'} & set(sys.modules)))"
     )
     result = process(*args, code=code)
     assert result.stdout.decode().splitlines()[-1] == "[]"

@@ -13,16 +13,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Self
 
 import pytest
 from cli_support import answer, commit_count, environment, ok, process, run
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 import omnigraph
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.shell.prompt import interact, open_history
+from omnigraph.cli.shell.prompt import ShellCompleter, interact, open_history
 from omnigraph.cli.shell.session import Session
 from omnigraph.testing.clock import ManualClock
 
@@ -206,9 +209,14 @@ def test_quit_leaves(graph: Path) -> None:
     assert _typed(graph, f":quit\r{NAMES}\r") == ("", "")
 
 
-def test_tab_completes(graph: Path) -> None:
-    keys = NAMES.replace("Vessel", "Vess\t").replace("$v.name", "$v.nam\t") + "\r"
-    assert _typed(graph, keys) == (TABLE, "")
+def test_candidates_reach_the_menu(graph: Path) -> None:
+    with _session(graph) as session:
+        found = ShellCompleter(session).get_completions(
+            Document("match { $v: Vess"), CompleteEvent(completion_requested=True)
+        )
+        assert [(c.text, c.start_position, c.display_meta_text) for c in found] == [
+            ("Vessel", -4, "node")
+        ]
 
 
 def test_earlier_inputs_come_back(graph: Path) -> None:
@@ -261,44 +269,49 @@ class _Screen:
         )  # fmt: skip
         os.close(follower)
         self.written = b""
+        self._seen = 0
 
     def press(self, keys: str) -> None:
         os.write(self._leader, keys.encode())
 
     def until(self, words: bytes) -> None:
-        """Wait until the screen shows something new."""
-        start = len(self.written)
-        while words not in self.written[start:]:
+        """Wait until the screen shows this, behind what was waited for before."""
+        while (found := self.written.find(words, self._seen)) < 0:
             ready, _, _ = select.select([self._leader], [], [], 60)
-            assert ready, self.written[start:]
+            assert ready, self.written[self._seen :]
             chunk = os.read(self._leader, 65536)
             # The prompt asks the terminal where the cursor is.
             if b"\x1b[6n" in chunk:
                 os.write(self._leader, b"\x1b[1;1R")
             self.written += chunk
+        self._seen = found + len(words)
 
-    def close(self) -> int:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
         os.close(self._leader)
-        return self.child.wait(60)
 
 
 def test_a_conversation_on_a_terminal(graph: Path, tmp_path: Path) -> None:
-    screen = _Screen("shell", graph, env={"XDG_STATE_HOME": str(tmp_path)})
-    screen.until(b"main> ")
-    screen.press(NAMES + "\r")
-    screen.until(b"1 row in ")
-    screen.until(b"main> ")
-    # After an answer Ctrl-C still interrupts the input and not the program.
-    screen.press("delete Vessel\x03")
-    screen.until(b"main> ")
-    screen.press(":types\r")
-    screen.until(b"4 types")
-    screen.until(b"main> ")
-    screen.press("\x04")
-    assert screen.child.wait(60) == 0
-    screen.close()
+    with _Screen("shell", graph, env={"XDG_STATE_HOME": str(tmp_path)}) as screen:
+        screen.until(b"main>")
+        screen.press(NAMES + "\r")
+        screen.until(b"1 row in ")
+        screen.until(b"main>")
+        # After an answer Ctrl-C still drops the input and does not end the program.
+        screen.press("delete Vessel\x03")
+        screen.until(b"main>")
+        screen.press(":types\r")
+        screen.until(b"4 types")
+        screen.until(b"main>")
+        screen.press("\x04")
+        assert screen.child.wait(60) == 0
+        assert b"Traceback" not in screen.written
     assert NAMES in (tmp_path / "omnigraph" / "history").read_text()
-    assert b"Traceback" not in screen.written
 
 
 def test_an_interrupt_in_a_pipe_ends_the_shell(graph: Path) -> None:

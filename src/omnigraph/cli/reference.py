@@ -23,6 +23,8 @@ _WIDTH = 100
 _VARIABLES = {
     STORE_VARIABLE: "the graph, when a command names none",
     ACTOR_VARIABLE: "who makes a commit, without `--as`",
+    "OMNIGRAPH_QUERY_TIMEOUT": "seconds that a query may take, without `--timeout`",
+    "OMNIGRAPH_QUERY_MEMORY": "bytes that the rows of a query may take, without `--memory`",
     "AWS_*": "access to `s3://` stores, as every AWS tool reads it",
     "NO_COLOR": "no colours on a terminal",
     TRACEBACK_VARIABLE: "`1` shows where in the program an error happened",

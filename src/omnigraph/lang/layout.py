@@ -105,14 +105,24 @@ class Group(Doc):
         self.broken = self.hard
 
 
+class Headed(Doc):
+    """A header and its block: a header on several lines has a block on several lines."""
+
+    __slots__ = ("block", "head")
+
+    def __init__(self, head: Doc, block: Doc) -> None:
+        super().__init__(hard=head.hard or block.hard)
+        self.head = head
+        self.block = block
+
+
 _Job = tuple[int, bool, Doc]
 """Indent, whether places break, and what to print."""
 
 
-def render(doc: Doc) -> str:
-    """The document as text, without a line end behind it."""
+def render(doc: Doc, column: int = 0) -> str:
+    """The document as text that starts at a column, without a line end behind it."""
     out: list[str] = []
-    column = 0
     jobs: list[_Job] = [(0, True, doc)]
     while jobs:
         indent, breaks, top = jobs.pop()
@@ -133,6 +143,12 @@ def render(doc: Doc) -> str:
             case Group():
                 fits = not top.broken and _fits(WIDTH - column, top.inner, jobs)
                 jobs.append((indent, not fits, top.inner))
+            case Headed():
+                # The block behind it may break, so the header needs room up to its brace only.
+                rest = [*jobs, (indent, True, top.block)]
+                fits = not top.head.hard and _fits(WIDTH - column, top.head, rest)
+                block = top.block if fits or not isinstance(top.block, Group) else top.block.inner
+                jobs += [(indent, True, block), (indent, not fits, top.head)]
             case Line() if not breaks:
                 out.append(top.flat)
                 column += len(top.flat)
@@ -165,6 +181,8 @@ def _fits(room: int, doc: Doc, rest: list[_Job]) -> bool:
                 jobs.extend((breaks, part) for part in reversed(top.parts))
             case Nest():
                 jobs.append((breaks, top.inner))
+            case Headed():
+                jobs += [(breaks, top.block), (breaks, top.head)]
             case Group():
                 # A group behind the one in question can still break at its first place.
                 jobs.append((breaks, top.inner))

@@ -18,7 +18,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from omnigraph.errors import InternalError
-from omnigraph.lang.layout import Concat, Doc, Group, Hard, Line, Nest, Suffix, Text, render
+from omnigraph.lang.layout import (
+    Concat,
+    Doc,
+    Group,
+    Hard,
+    Headed,
+    Line,
+    Nest,
+    Suffix,
+    Text,
+    render,
+)
 from omnigraph.lang.lexer import comments, tokenize
 from omnigraph.lang.remarks import RemarkFinder, Remarks
 from omnigraph.lang.source import Source
@@ -92,7 +103,8 @@ class _Printer:
             notes = self._remarks(before, lo)
             apart = self.marks.declarations and before is not None
             if notes.behind:
-                out.append(" " + render(notes.behind.doc))
+                column = len(out[-1].rpartition("\n")[2]) + 1
+                out.append(" " + render(notes.behind.doc, column))
             for place, remark in enumerate(notes.own):
                 blank = remark.blank_before or (apart and place == 0)
                 out.append(_line_end(out, blank=blank) + render(remark.doc))
@@ -130,10 +142,12 @@ class _Printer:
         header = any(self._breaks(atom, 0) for atom in atoms)
         if not (header and atoms[-1].block):
             return self._broken_up(atoms, 0, deeper=deeper)
-        # The brace behind a header of several lines gets a line of its own.
+        # The brace behind a header of several lines gets a line of its own: both break or none.
         head, block = atoms[:-1], atoms[-1]
+        heading = self._broken_up(head, 0)
+        inner = heading.inner if isinstance(heading, Group) else heading
         gap = self._gap(head[-1].last, block.first, Line(" "))
-        return Concat([Group(Concat([self._broken_up(head, 0), gap])), block.doc])
+        return Headed(Concat([inner, gap]), block.doc)
 
     def _broken_up(self, atoms: Sequence[_Atom], level: int, *, deeper: bool = True) -> Doc:
         """Atoms in one group that breaks before those of this level, else of the levels below."""

@@ -6,7 +6,7 @@
     // on a line of its own
     /* in front */ b = 2
 
-A text that is laid out again keeps each comment in its sort, so laying it out twice changes nothing.
+A text that is laid out again keeps each comment in its sort, so doing it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Remarks:
     front: Remark | None
     """On the line of the token that follows."""
     blank_after: bool
-    """Whether an empty line separates the line of the token that follows from what stands before."""
+    """Whether an empty line separates the line of the token that follows from what is before."""
 
     @property
     def end_line(self) -> bool:
@@ -65,8 +65,8 @@ class RemarkFinder:
     def between(self, start: int, end: int, *, token_before: bool = True) -> Remarks:
         """The comments from the end of one token, or the start of the text, to the next token.
 
-        Only white space, comments and commas stand between these offsets. The end of the text counts
-        as a line end.
+        Only white space, comments and commas stand between these offsets. The end of the text
+        counts as a line end.
         """
         first, last = bisect_left(self._starts, start), bisect_left(self._starts, end)
         groups: list[tuple[str, list[Span]]] = []

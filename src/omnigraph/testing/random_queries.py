@@ -248,8 +248,8 @@ class _Return:
         vectors = w.fields(nodes, lambda f: f.type.scalar is Scalar.VECTOR)
         if not texts and not vectors:
             return None
-        ranked = w.pick([*texts, *vectors]).var
-        arms = [f for f in [*texts, *vectors] if f.var == ranked]
+        ranked = w.pick([*vectors, *texts]).var
+        arms = [f for f in [*vectors, *texts] if f.var == ranked]
         if not w.chance(50):
             return self._arm(w.pick(arms))
         if w.chance(60):

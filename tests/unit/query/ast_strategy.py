@@ -428,8 +428,9 @@ def laid_out(draw, tokens, *, comments=True):
         out.append(random.choice(GAPS))
         while random.random() < rate:
             number += 1
-            shape = random.choice(["/* {} */", "// {}\n", "/* {}\n  x */", "/*{}*/", "//{}  \r\n"])
-            out += [shape.format(number), random.choice(GAPS)]
+            far = " " * random.randint(0, 30)
+            shapes = ["/* {} */", "// {}\n", f"/* {{}}\n\n{far}x */", "/*{}*/", "//{}  \r\n"]
+            out += [random.choice(shapes).format(number), random.choice(GAPS)]
         out.append(token)
     return "".join(out)
 

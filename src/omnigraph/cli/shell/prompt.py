@@ -38,7 +38,7 @@ def interact(
     """Ask and answer until somebody leaves. ``keys`` and ``screen`` default to the terminal."""
     asking: PromptSession[str] = PromptSession(
         history=history,
-        completer=_Completer(session),
+        completer=ShellCompleter(session),
         complete_while_typing=False,
         auto_suggest=AutoSuggestFromHistory(),
         lexer=_Highlighter(),
@@ -94,7 +94,7 @@ def _bindings() -> KeyBindings:
     return bindings
 
 
-class _Completer(Completer):
+class ShellCompleter(Completer):
     """Candidates of the pure function, in the shape of the menu."""
 
     def __init__(self, session: Session) -> None:

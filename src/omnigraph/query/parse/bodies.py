@@ -43,8 +43,8 @@ class _Draft:
 class Bodies(Clauses):
     """Reads what stands between the braces of a query."""
 
-    def body(self, first: int) -> ast.Body:
-        """Everything up to the closing brace; ``first`` is the index of the first token."""
+    def body(self) -> ast.Body:
+        """Everything up to the closing brace."""
         draft = _Draft(self.cursor.here.span)
         while not self._at_body_end():
             started, depth = self.cursor.index, self.depth
@@ -54,7 +54,7 @@ class Bodies(Clauses):
                 self.give_up(failure, depth)
                 if self.cursor.index == started:
                     self.cursor.take()
-                self.skip_part(first)
+                self.skip_part()
         return self._finished(draft)
 
     def _at_body_end(self) -> bool:

@@ -47,11 +47,8 @@ class Clauses(Expressions):
         elif token.kind is TokenKind.WORD:
             if following.is_punct("{") and token.text == "not":
                 return self._negation()
-            if following.is_punct("{") and token.text == "optional":
+            if token.text == "optional" and self._optional_follows(following):
                 return self._optional()
-            if token.text == "optional" and following.is_word("match"):
-                self.cursor.take()
-                self.fail("`{`", hint="write `optional { … }`, without `match`")
             if self._at_bare_variable():
                 return self._binding() if following.is_punct(":") else self._traversal()
         condition = self.expression()
@@ -68,8 +65,16 @@ class Clauses(Expressions):
         clauses = self.clauses("not")
         return ast.Negation(clauses=clauses, span=start.to(self.cursor.last_span))
 
+    def _optional_follows(self, following: Token) -> bool:
+        doubled = following.is_word("match") and self.cursor.peek(2).is_punct("{")
+        return following.is_punct("{") or doubled
+
     def _optional(self) -> ast.OptionalBlock:
         start = self.cursor.take().span
+        if self.cursor.at_word("match"):
+            span = self.cursor.take().span
+            hint = "write `optional { … }`, without `match`"
+            self.complain(SyntaxCode.UNEXPECTED_TOKEN, span, "unexpected `match`", hint=hint)
         clauses = self.clauses("optional")
         return ast.OptionalBlock(clauses=clauses, span=start.to(self.cursor.last_span))
 
@@ -82,9 +87,17 @@ class Clauses(Expressions):
         matches: tuple[ast.PropertyMatch, ...] = ()
         if self.cursor.at_punct("{"):
             owner = f"${variable.text}: {type_name.text}"
-            matches = self.block(owner, self.property_match, Commas.REQUIRED)
+            matches = self.block(
+                owner, self.property_match, Commas.REQUIRED, foreign=self._at_clause
+            )
         span = variable.span.to(self.cursor.last_span)
         return ast.Binding(variable=variable, type_name=type_name, matches=matches, span=span)
+
+    def _at_clause(self) -> bool:
+        """Whether the next clause starts here, in a place where a property should stand."""
+        token = self.cursor.here
+        block = token.is_word("not") or token.is_word("optional")
+        return token.kind is TokenKind.VARIABLE or (block and self.cursor.peek().is_punct("{"))
 
     def property_match(self) -> ast.PropertyMatch:
         """`name: value`."""

@@ -30,7 +30,7 @@ class Readable:
 
     tokens: list[Token]
     holes: frozenset[int]
-    """Starts of tokens behind something that was reported and dropped."""
+    """Starts of tokens that were put right, or stand behind something that was dropped."""
     cut_off: bool
     """Whether the text ends inside a string or comment, which was reported."""
 
@@ -45,7 +45,8 @@ def read_tokens(findings: Findings) -> Readable:
     for problem in sorted(problems, key=lambda p: p.span.start):
         repair.treat(problem)
     repaired = repair.tokens()
-    return Readable(tokens=repaired, holes=holes(repaired, repair.dropped), cut_off=cut_off)
+    doubtful = holes(repaired, repair.dropped) | {token.span.start for token in repair.new}
+    return Readable(tokens=repaired, holes=doubtful, cut_off=cut_off)
 
 
 class _Repair:

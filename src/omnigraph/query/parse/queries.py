@@ -69,7 +69,7 @@ class Queries(Bodies):
         return True
 
     def _bare_body(self) -> ast.Query:
-        body = self.body(self.cursor.index)
+        body = self.body()
         if self.at_query():
             token = self.cursor.here
             self.complain(SyntaxCode.NO_QUERY, token.span, "unexpected `query`", hint=_ALONE)
@@ -107,7 +107,7 @@ class Queries(Bodies):
             self.complain(
                 SyntaxCode.EMPTY_BLOCK, span, message, expected="`match { … } return { … }`"
             )
-        body = self.body(self.cursor.index)
+        body = self.body()
         if not self.cursor.accept_punct("}"):
             self.not_closed(opener, f"query {name.text}(…)")
         return body

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from itertools import accumulate
 from typing import NoReturn, TypeVar
 
 from omnigraph.lang.cursor import Cursor, ParseFailure
@@ -183,27 +184,37 @@ class State:
     # -- items of a block ------------------------------------------------------------------------
 
     def block(
-        self, owner: str, item: Callable[[], T], commas: Commas, *, hint: str | None = None
+        self,
+        owner: str,
+        item: Callable[[], T],
+        commas: Commas,
+        *,
+        hint: str | None = None,
+        foreign: Callable[[], bool] = lambda: False,
     ) -> tuple[T, ...]:
-        """`{ item … }`. Items that cannot be read are reported and passed over."""
-        first = self.cursor.index + 1
+        """`{ item … }`. Items that cannot be read are reported and passed over.
+
+        Where something ``foreign`` starts, as where a part of the query does, the block lacks its
+        closing brace.
+        """
+        self.enter(self.cursor.here)
         opener = self.cursor.expect_punct("{", hint=hint)
-        self.enter(opener)
         items: list[T] = []
         readable = True
         while not self.cursor.at_punct("}"):
-            if self.at_boundary():
+            if self.at_boundary() or foreign():
                 self.not_closed(opener, owner)
                 break
             started, depth = self.cursor.index, self._depth
             try:
                 self._needless_comma(commas)
                 items.append(item())
-                self._separator(commas)
+                if not foreign():
+                    self._separator(commas)
             except ParseFailure as failure:
                 readable = False
                 self.give_up(failure, depth)
-                self._skip_item(first, started, commas)
+                self._skip_item(started, commas)
         else:
             self.cursor.take()
             if not items and readable:
@@ -267,25 +278,31 @@ class State:
         while not self.cursor.at_end and (not wanted() or self._named_here()):
             self.cursor.take()
 
-    def skip_part(self, first: int) -> None:
+    def skip_part(self) -> None:
         """On to the next part, statement or query, or to the brace that closes the body."""
-        nesting = self._nesting_of_tokens()
-        level = nesting[min(first, len(nesting) - 1)]
+        braces = 0
         while not self._at_clear_boundary():
-            if self.cursor.at_punct("}") and nesting[self.cursor.index] <= level:
+            if self.cursor.at_punct("}") and braces <= 0:
                 return
-            self.cursor.take()
+            braces += _brace(self.cursor.take())
 
-    def _skip_item(self, first: int, started: int, commas: Commas) -> None:
+    def _skip_item(self, started: int, commas: Commas) -> None:
+        """On to the next item of a block, or to the brace that closes the block.
+
+        Braces count as the parser met them, so that a missing one is noticed where it is missed. Of
+        the other brackets only pairs count: one that is not closed must not hide all that follows.
+        """
         nesting = self._nesting_of_tokens()
-        level = nesting[min(first, len(nesting) - 1)]
+        braces = sum(map(_brace, self.tokens[started : self.cursor.index]))
         if self.cursor.index == started:
-            self.cursor.take()
+            braces += _brace(self.cursor.take())
         while not self._at_clear_boundary():
-            depth = nesting[self.cursor.index]
-            if depth < level or (depth == level and self._at_next_item(commas)):
+            if braces <= 0 and self.cursor.at_punct("}"):
                 return
-            self.cursor.take()
+            outside = braces <= 0 and nesting[self.cursor.index] <= nesting[started]
+            if outside and self._at_next_item(commas):
+                return
+            braces += _brace(self.cursor.take())
 
     def _at_clear_boundary(self) -> bool:
         # Inside an item that was given up any token may come, names like keywords among them.
@@ -293,8 +310,6 @@ class State:
 
     def _at_next_item(self, commas: Commas) -> bool:
         token = self.cursor.here
-        if token.is_punct("}"):
-            return True
         if commas is not Commas.NEVER and self.cursor.accept_punct(","):
             return True
         if token.kind is TokenKind.PUNCT:
@@ -321,34 +336,29 @@ class State:
         return before.kind is TokenKind.VARIABLE or before.is_word("as")
 
     def _nesting_of_tokens(self) -> list[int]:
-        """How many pairs of brackets enclose each token. A bracket without partner counts not."""
+        """How many pairs of parentheses and brackets enclose each token."""
         if self._nesting is None:
             self._nesting = _nesting(self.tokens)
         return self._nesting
 
 
+def _brace(token: Token) -> int:
+    """By how many levels a token changes the depth of braces."""
+    return token.is_punct("{") - token.is_punct("}")
+
+
 def _nesting(tokens: Sequence[Token]) -> list[int]:
-    paired: set[int] = set()
+    steps = [0] * len(tokens)
     stack: list[int] = []
-    open_now = dict.fromkeys(_OPENERS.values(), 0)
     for i, token in enumerate(tokens):
         if token.kind is not TokenKind.PUNCT:
             continue
-        if token.text in open_now:
+        if token.text in "([{":
             stack.append(i)
-            open_now[token.text] += 1
-        elif (opener := _OPENERS.get(token.text)) and open_now[opener]:
-            # What was opened in between and not closed has no partner any more.
-            while True:
-                top = stack.pop()
-                open_now[tokens[top].text] -= 1
-                if tokens[top].text == opener:
-                    break
-            paired.update((top, i))
-    depths: list[int] = []
-    depth = 0
-    for i, token in enumerate(tokens):
-        depths.append(depth)
-        if i in paired:
-            depth += 1 if token.text in open_now else -1
-    return depths
+        elif (opener := _OPENERS.get(token.text)) is not None:
+            # Inside braces everything is closed with them at the latest.
+            while stack and tokens[stack[-1]].text != opener and opener == "{":
+                stack.pop()
+            if stack and tokens[stack[-1]].text == opener:
+                steps[stack.pop()], steps[i] = (0, 0) if opener == "{" else (1, -1)
+    return list(accumulate(steps, initial=0))

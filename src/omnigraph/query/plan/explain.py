@@ -79,6 +79,8 @@ def describe(plan: Plan) -> str:
             return "optional " + ", ".join(f"${v}" for v in plan.variables)
         case steps.Rank():
             best = f" best {text(plan.limit)}" if plan.limit is not None else ""
+            if best and plan.offset is not None:
+                best += f" + {text(plan.offset)}"
             return f"rank ${plan.variable} by {text(plan.score)}{best}"
         case steps.Aggregate():
             return "aggregate " + _outputs(plan.outputs)

@@ -218,10 +218,13 @@ def conditions(columns: dict[str, PropertyType] = COLUMNS) -> st.SearchStrategy[
     return st.recursive(st.one_of(leaves), grow, max_leaves=6)
 
 
+CONDITIONS = conditions()
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Rows, typed.Expr]:
     """A condition, and rows with the columns that it speaks of."""
-    expr = draw(conditions())
+    expr = draw(CONDITIONS)
     used = {e.column for e in typed.walk(expr) if isinstance(e, typed.Prop)}
     return draw(rows({n: k for n, k in COLUMNS.items() if n in used})), expr
 

@@ -21,7 +21,7 @@ def records(data: Rows) -> list[dict[str, Any]]:
     return [{name: column[i] for name, column in data.values.items()} for i in range(data.length)]
 
 
-@settings(max_examples=400)
+@settings(max_examples=1000)
 @given(cases())
 def test_conditions_mean_what_python_says(case: tuple[Rows, typed.Expr]) -> None:
     data, expr = case
