@@ -55,6 +55,42 @@ def test_a_reading_command_says_why(graph: Path, command: list[str]) -> None:
     assert _full(*command, graph) == (1, f"error: {FULL}\n")
 
 
+READ = "match { $v: Vessel } return { $v.name }"
+
+
+@pytest.mark.parametrize("form", ["table", "kv", "csv", "jsonl", "json", "arrow"])
+def test_rows_that_cannot_be_written(graph: Path, form: str) -> None:
+    assert _full("query", graph, "-e", READ, "--format", form) == (1, f"error: {FULL}\n")
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_mutation_that_was_published_says_so(graph: Path, json: list[str]) -> None:
+    code, said = _full("mutate", graph, "-e", "delete Vessel where imo = 200", *json)
+    head = answer("snapshot", graph)["graph_commit_id"]
+    assert (code, said) == (1, f"error: {FULL}; commit {head} was published\n")
+
+
+@pytest.mark.parametrize("form", ["table", "kv", "csv", "jsonl", "json", "arrow"])
+def test_a_reader_of_rows_that_goes_away_is_no_error(empty_graph: Path, form: str) -> None:
+    lines = "".join(
+        f'{{"type":"Port","data":{{"code":"{n}","name":"{"p" * 100}","berths":1}}}}\n'
+        for n in range(5_000)
+    )
+    ok("load", empty_graph, "--data", "-", "--mode", "append", stdin=lines)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "omnigraph.cli.main", "query", str(empty_graph), "-e",
+         "match { $p: Port } return { $p }", "--format", form],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    assert child.stdout is not None
+    assert child.stderr is not None
+    assert child.stdout.read(2)
+    child.stdout.close()
+    assert child.stderr.read() == b""
+    child.stderr.close()
+    assert child.wait(60) == 141
+
+
 @pytest.mark.parametrize("args", [["--help"], ["load", "--help"], ["--version"]])
 def test_help_too(args: list[str]) -> None:
     assert _full(*args) == (1, f"error: {FULL}\n")

@@ -42,6 +42,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
     epilog=examples(
         "omnigraph init ./fleet --schema fleet.pg",
         "omnigraph load ./fleet --data vessels.jsonl --mode append",
+        "omnigraph query ./fleet -e 'match { $v: Vessel } return { $v.name }'",
         "omnigraph snapshot ./fleet",
     ),
 )

@@ -199,7 +199,8 @@ class Table:
 
     def positions(self, column: str, values: pa.Array) -> Positions:
         """Where ``column`` is one of ``values``, ascending."""
-        if not self._fits_cache(1) and column in self.indexed_columns:
+        indexed = column in self.indexed_columns and self.takes_conditions
+        if not self._fits_cache(1) and indexed:
             rows = self.where(pc.field(column).isin(values), (column,))
             addresses = rows["_rowaddr"].to_numpy().astype(np.int64)
             return np.sort(self.layout.positions(addresses))
@@ -229,6 +230,22 @@ class Table:
                 with_row_address=True,
                 scan_in_order=True,
             ).to_table()
+
+    def among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """Rows whose ``column`` is one of ``values``, with their addresses in ``_rowaddr``."""
+        if self.takes_conditions:
+            return self.where(pc.field(column).isin(values), columns)
+        positions = self.positions(column, values)
+        addresses = pa.array(self.layout.addresses_at(positions))
+        return self.take(positions, columns).append_column("_rowaddr", addresses)
+
+    @cached_property
+    def takes_conditions(self) -> bool:
+        """Whether Lance accepts conditions: it refuses all on a table with lists of unsigned."""
+        return not any(
+            pa.types.is_list(field.type) and pa.types.is_unsigned_integer(field.type.value_type)
+            for field in self.dataset.schema
+        )
 
     @cached_property
     def indexed_columns(self) -> frozenset[str]:

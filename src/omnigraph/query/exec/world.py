@@ -6,9 +6,6 @@ It decides between the two arms of a traversal. *Lookup* asks Lance for the edge
 *adjacency* holds all edges of the type in memory. Both give the same keys, so only cost differs.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import os
@@ -19,7 +16,6 @@ from threading import RLock
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
@@ -247,7 +243,7 @@ class NodeTable:
         rows: list[Positions] = []
         texts: list[pa.Array] = []
         for start in range(0, len(ids), LOOKUP_BATCH):
-            found = table.where(pc.field("id").isin(ids.slice(start, LOOKUP_BATCH)), ["id"])
+            found = table.among("id", ids.slice(start, LOOKUP_BATCH), ["id"])
             rows.append(table.layout.positions(_addresses(found)))
             texts += found["id"].chunks
         return (
@@ -353,7 +349,7 @@ class EdgeTable:
         parts: list[Pairs] = []
         for start in range(0, len(ids), LOOKUP_BATCH):
             some = ids.slice(start, LOOKUP_BATCH)
-            found = table.where(pc.field(column).isin(some), ["src", "dst"])
+            found = table.among(column, some, ["src", "dst"])
             parts.append(
                 Pairs(
                     sources=self.source.space.intern(_texts(found["src"])),
