@@ -60,8 +60,9 @@ class StagedFiles:
     """Data files written but in no version yet; they may be committed on any later version."""
 
     fragments: tuple[Any, ...]
-    rows: pa.Table
-    """What the files hold, so that a fresh version can answer key lookups without reading."""
+    rows: pa.Table | None
+    """What the files hold, so that a fresh version can answer key lookups without reading. None
+    when other processes wrote them."""
 
     def names(self, table_path: str) -> list[str]:
         """The files, from the root."""
@@ -96,7 +97,19 @@ class Remove:
     ids: pa.StringArray
 
 
-Change = Append | Replace | Upsert | Remove
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Rows replaced and added by other processes, on exactly the version they looked at."""
+
+    marked: tuple[Any, ...]
+    """Fragments of that version with more rows marked as deleted."""
+    gone: tuple[int, ...]
+    """Fragments of which nothing is left."""
+    added: tuple[Any, ...]
+    """New files: replaced rows with the identity they had, and new rows."""
+
+
+Change = Append | Replace | Upsert | Remove | Patch
 
 
 class Table:
@@ -154,6 +167,8 @@ class Table:
 
         A warm writer's next check then costs the same whatever the number of fragments.
         """
+        if files.rows is None:
+            return
         for name, column in base._known.items() if base is not None else ():
             chunks = [*column.chunks, *files.rows[name].chunks]
             self._known[name] = _few_chunks(chunks, column.type)
@@ -303,7 +318,7 @@ class Table:
 
     def seed_cache(self, files: StagedFiles, names: Sequence[str]) -> None:
         """Remember key columns of rows this process wrote itself, so nobody reads them back."""
-        if files.rows.num_rows > SEED_ROWS_MAX:
+        if files.rows is None or files.rows.num_rows > SEED_ROWS_MAX:
             return
         row = 0
         for fragment in files.fragments:
@@ -471,6 +486,12 @@ class TableStore:
                     .when_matched_update_all()
                     .when_not_matched_insert_all()
                     .execute_uncommitted(physical_table(rows))
+                )
+            case Patch():
+                operation = LanceOperation.Update(
+                    removed_fragment_ids=list(change.gone),
+                    updated_fragments=list(change.marked),
+                    new_fragments=list(change.added),
                 )
             case Remove():
                 if base is None:

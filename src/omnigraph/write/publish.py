@@ -37,8 +37,9 @@ from omnigraph.manifest.repository import Branch, Durability, Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
-from omnigraph.write.delta import GraphDelta, WriteMode
+from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import (
+    Action,
     Expectation,
     HeadIs,
     PublishPlan,
@@ -46,7 +47,15 @@ from omnigraph.write.plan import (
     check_lineage_text,
 )
 from omnigraph.write.settle import intent_name, settle
-from omnigraph.write.stage import Staged, Stager, TableWork, table_actions, work_of
+from omnigraph.write.stage import (
+    BulkChange,
+    BulkWork,
+    Staged,
+    Stager,
+    Work,
+    table_actions,
+    work_of,
+)
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import validate
 
@@ -62,7 +71,7 @@ class WriteRequest:
 
     kind: str
     branch: str
-    prepare: Callable[[WriteTxn], GraphDelta]
+    prepare: Callable[[WriteTxn], GraphDelta | BulkChange]
     """The change against a pinned snapshot. Called again only when the schema or the read set
     moved; an equal delta (the same object) keeps its data files."""
     actor: str | None = None
@@ -108,7 +117,7 @@ class _Operation:
         self._id = repository.ids.ulid()
         self._stager = Stager(repository, self._id)
         self._expectations: tuple[Expectation, ...] | None = None
-        self._delta: GraphDelta | None = None
+        self._delta: GraphDelta | BulkChange | None = None
         self._intent: Future[None] | None = None
         self._committing = False
         """A commit was sent and nobody has looked yet what became of it."""
@@ -165,14 +174,14 @@ class _Operation:
             details={"attempts": ATTEMPTS_MAX},
         )
 
-    def _prepare(self, head: Head) -> tuple[WriteTxn, dict[str, TableWork]]:
+    def _prepare(self, head: Head) -> tuple[WriteTxn, dict[str, Work]]:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
         for _ in range(ATTEMPTS_MAX):
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
                 delta = self._request.prepare(txn)
                 self._expect(txn, delta)
-                work = work_of(delta, validate(txn.schema.catalog, delta, txn))
+                work = self._checked(txn, delta)
             except (ConstraintError, NotFoundError, InputError) as e:
                 head = self._branch.refresh()
                 # Whether an input can be read depends on the schema alone, rules on everything.
@@ -190,7 +199,13 @@ class _Operation:
             return txn, work
         raise self._contention()
 
-    def _expect(self, txn: WriteTxn, delta: GraphDelta) -> None:
+    def _checked(self, txn: WriteTxn, delta: GraphDelta | BulkChange) -> dict[str, Work]:
+        """The tables that change, after the validator. A bulk change was checked where it is."""
+        if isinstance(delta, BulkChange):
+            return dict(delta.tables)
+        return work_of(delta, validate(txn.schema.catalog, delta, txn))
+
+    def _expect(self, txn: WriteTxn, delta: GraphDelta | BulkChange) -> None:
         """Fix the expectations on the first snapshot that was pinned; check them on later ones.
 
         Replacing a type's whole content, or removing rows by a list made earlier, is only safe
@@ -202,16 +217,21 @@ class _Operation:
             if self._request.expected_commit is not None:
                 expected.append(HeadIs(commit_id=self._request.expected_commit))
             for key, table in delta.tables.items():
-                removes = len(table.removed) and not self._request.decides_anew
-                if table.mode is WriteMode.OVERWRITE or removes:
+                if self._replaces_unseen(table):
                     expected.append(TableUnchanged(table_key=key, pin=txn.pin(key)))
             self._expectations = tuple(expected)
         for expectation in self._expectations:
             expectation.check(txn.snapshot)
 
+    def _replaces_unseen(self, table: TableDelta | BulkWork) -> bool:
+        if isinstance(table, BulkWork):
+            return Action.REPLACE in table.actions
+        removes = bool(len(table.removed)) and not self._request.decides_anew
+        return table.mode is WriteMode.OVERWRITE or removes
+
     def _again(
-        self, txn: WriteTxn, work: dict[str, TableWork], head: Head
-    ) -> tuple[WriteTxn, dict[str, TableWork]]:
+        self, txn: WriteTxn, work: dict[str, Work], head: Head
+    ) -> tuple[WriteTxn, dict[str, Work]]:
         """After a lost race: keep everything if nothing this write rests on has moved."""
         for expectation in self._expectations or ():
             expectation.check(head.snapshot)
@@ -221,7 +241,7 @@ class _Operation:
         moved.consulted.update(txn.consulted)
         return moved, work
 
-    def _attempt(self, txn: WriteTxn, work: dict[str, TableWork]) -> Head:
+    def _attempt(self, txn: WriteTxn, work: dict[str, Work]) -> Head:
         """Phases A to C, once."""
         pool, store = self._repository.pool, self._branch.store
         if self._intent is None:
@@ -289,7 +309,7 @@ class _Operation:
             details={"operation_id": self._id},
         )
 
-    def _plan(self, txn: WriteTxn, work: dict[str, TableWork]) -> PublishPlan:
+    def _plan(self, txn: WriteTxn, work: dict[str, Work]) -> PublishPlan:
         return PublishPlan(
             operation_id=self._id,
             kind=self._request.kind,
@@ -303,9 +323,7 @@ class _Operation:
             expectations=self._expectations or (),
         )
 
-    def _next(
-        self, txn: WriteTxn, work: dict[str, TableWork], staged: dict[str, Staged]
-    ) -> Snapshot:
+    def _next(self, txn: WriteTxn, work: dict[str, Work], staged: dict[str, Staged]) -> Snapshot:
         """The snapshot that this write makes of the pinned one."""
         base = txn.snapshot
         commit = GraphCommit(
@@ -344,7 +362,7 @@ class _Operation:
             files += item.new_files(txn.table(key))
         self._repository.sync(files)
 
-    def _acknowledge(self, head: Head, work: dict[str, TableWork], attempts: int) -> Receipt:
+    def _acknowledge(self, head: Head, work: dict[str, Work], attempts: int) -> Receipt:
         """The write is visible. From here on nothing may say that it is not."""
         self._branch.advance(head)
         try:

@@ -23,6 +23,7 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.tables import (
     Append,
     Change,
+    Patch,
     Remove,
     Replace,
     StagedFiles,
@@ -59,6 +60,16 @@ class TableWork:
         return tuple(actions)
 
     @property
+    def row_count(self) -> int:
+        """Rows that are written."""
+        return self.outcome.rows.num_rows
+
+    @property
+    def removed_count(self) -> int:
+        """Rows that are deleted one by one."""
+        return len(self.outcome.removed)
+
+    @property
     def change(self) -> TableChange:
         """The counts for the lineage."""
         return TableChange(
@@ -66,6 +77,41 @@ class TableWork:
             updated=self.outcome.updated_count,
             deleted=self.outcome.deleted_count,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkWork:
+    """One table's change that other processes have validated and put into files already."""
+
+    type: GraphType
+    actions: tuple[Action, ...]
+    change: TableChange
+    staged: Append | Replace | Patch
+    """For a patch: made on the version that the transaction pins."""
+
+    @property
+    def row_count(self) -> int:
+        """Rows that are written."""
+        return self.change.inserted + self.change.updated
+
+    @property
+    def removed_count(self) -> int:
+        """Rows that are deleted one by one."""
+        return 0
+
+
+Work = TableWork | BulkWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkChange:
+    """A change over all tables it touches, checked on one snapshot by who made it.
+
+    What a ``GraphDelta`` is for rows in memory: the rules are the same, carried out elsewhere.
+    """
+
+    tables: Mapping[str, BulkWork]
+    """By table key; only tables that really change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +134,7 @@ class Staged:
         return [*files, self.table.name.manifest]
 
 
-def work_of(delta: GraphDelta, validated: Validated) -> dict[str, TableWork]:
+def work_of(delta: GraphDelta, validated: Validated) -> dict[str, Work]:
     """The tables that really change."""
     found = {
         key: TableWork(type=table.type, delta=table, outcome=validated.tables[key])
@@ -102,7 +148,7 @@ def _has_effect(work: TableWork) -> bool:
     return work.change.total > 0
 
 
-def table_actions(txn: WriteTxn, work: Mapping[str, TableWork]) -> tuple[TableAction, ...]:
+def table_actions(txn: WriteTxn, work: Mapping[str, Work]) -> tuple[TableAction, ...]:
     """The plan's view of the work."""
     actions: list[TableAction] = []
     for key, item in work.items():
@@ -113,8 +159,8 @@ def table_actions(txn: WriteTxn, work: Mapping[str, TableWork]) -> tuple[TableAc
                 path=item.type.table_path,
                 actions=item.actions if pin is not None else (Action.CREATE,),
                 base_version=pin.name.version if pin is not None else None,
-                rows=item.outcome.rows.num_rows,
-                removed=len(item.outcome.removed),
+                rows=item.row_count,
+                removed=item.removed_count,
             )
         )
     return tuple(actions)
@@ -134,7 +180,7 @@ class Stager:
         self.leftovers: list[str] = []
         """Staging names that have served: the final names are copies of them."""
 
-    def stage(self, txn: WriteTxn, work: Mapping[str, TableWork]) -> dict[str, Staged]:
+    def stage(self, txn: WriteTxn, work: Mapping[str, Work]) -> dict[str, Staged]:
         """Stage every table on the transaction's pins; tables staged on the same pin are kept."""
         self._attempts += 1
         name = f"{self._operation_id}-{self._attempts}"
@@ -148,7 +194,7 @@ class Stager:
             appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
             self._staged[key] = Staged(
                 base=txn.pin(key),
-                appended=self._files[key] if appended else None,
+                appended=self._files.get(key) if appended else None,
                 table=staged.table,
                 pinning=self._submit(self._repository.tables.pin, staged),
             )
@@ -174,10 +220,23 @@ class Stager:
         self._tasks.append(task)
         return task
 
-    def _stage_table(self, txn: WriteTxn, key: str, item: TableWork, name: str) -> StagedTable:
-        tables = self._repository.tables
+    def _stage_table(self, txn: WriteTxn, key: str, item: Work, name: str) -> StagedTable:
         base = txn.table(key)
         path, schema = item.type.table_path, table_schema(item.type)
+        if isinstance(item, BulkWork):
+            changes: list[Change] = [item.staged]
+        else:
+            changes = self._changes(key, item, base)
+        self._paths.add(path)
+        staged = self._repository.tables.stage(path, base, changes, schema, name)
+        self.leftovers.append(staged.source)
+        if key in self._files:
+            staged.table.seed_cache(self._files[key], item.type.system_columns)
+            if item.actions == (Action.APPEND,):
+                staged.table.extend(base, self._files[key])
+        return staged
+
+    def _changes(self, key: str, item: TableWork, base: Table | None) -> list[Change]:
         changes: list[Change] = []
         for action in item.actions:
             match action:
@@ -191,14 +250,7 @@ class Stager:
                     changes.append(Replace(files=self._write_files(key, item, base)))
                 case Action.APPEND:
                     changes.append(Append(files=self._write_files(key, item, base)))
-        self._paths.add(path)
-        staged = tables.stage(path, base, changes, schema, name)
-        self.leftovers.append(staged.source)
-        if key in self._files:
-            staged.table.seed_cache(self._files[key], item.type.system_columns)
-            if item.actions == (Action.APPEND,):
-                staged.table.extend(base, self._files[key])
-        return staged
+        return changes
 
     def _write_files(self, key: str, item: TableWork, base: Table | None) -> StagedFiles:
         if key not in self._files:

@@ -34,6 +34,8 @@ class _Draft:
         self.parts: list[str] = []
         """Words of the parts and statements seen so far."""
         self.mixed = False
+        self.complete = True
+        """Whether all of it was parts that the language knows."""
 
     @property
     def reads(self) -> bool:
@@ -87,11 +89,12 @@ class Bodies(Clauses):
 
     def _unknown_part(self, draft: _Draft) -> None:
         token = self.cursor.here
+        draft.complete = False
         if not draft.parts:
             expected = "`match`, `insert`, `upsert`, `update` or `delete`"
         elif draft.reads:
             left = [f"`{word}`" for word in READ_PARTS[1:] if word not in draft.parts]
-            expected = f"{', '.join(left)} or the end of the query".lstrip(" or")
+            expected = ", ".join([*left, "or the end of the query"])
         else:
             expected = "`insert`, `upsert`, `update`, `delete` or the end of the query"
         foreign = FOREIGN_PARTS.get(token.text.lower()) if token.kind is TokenKind.WORD else None
@@ -267,7 +270,9 @@ class Bodies(Clauses):
         if not draft.reads:
             return ast.Mutation(statements=tuple(draft.statements), span=span)
         token = self.cursor.here
-        if "return" not in draft.parts:
+        if not draft.complete:
+            pass  # What is missing may be what could not be read.
+        elif "return" not in draft.parts:
             self._missing(SyntaxCode.RETURN_MISSING, token, "return { … }")
         elif "match" not in draft.parts:
             self._missing(SyntaxCode.UNEXPECTED_TOKEN, token, "match { … }")

@@ -205,9 +205,10 @@ class State:
             if self.at_boundary() or foreign():
                 self.not_closed(opener, owner)
                 break
+            if self._needless_comma(commas):
+                continue
             started, depth = self.cursor.index, self._depth
             try:
-                self._needless_comma(commas)
                 items.append(item())
                 if not foreign():
                     self._separator(commas)
@@ -223,13 +224,14 @@ class State:
         self.leave()
         return tuple(items)
 
-    def _needless_comma(self, commas: Commas) -> None:
+    def _needless_comma(self, commas: Commas) -> bool:
         comma = self.cursor.here
         if commas is not Commas.NEVER or not comma.is_punct(","):
-            return
+            return False
         hint = "nothing separates the clauses of a block; leave the comma out"
         self.complain(SyntaxCode.UNEXPECTED_TOKEN, comma.span, "unexpected `,`", hint=hint)
         self.cursor.take()
+        return True
 
     def _separator(self, commas: Commas) -> None:
         if commas is Commas.NEVER or self.cursor.accept_punct(",") or self.cursor.at_punct("}"):

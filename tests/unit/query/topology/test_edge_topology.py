@@ -237,9 +237,7 @@ ids = st.sampled_from([f"e{i}" for i in range(12)])
 ends = st.sampled_from(list("abcd"))
 changes = st.lists(
     st.one_of(
-        st.tuples(
-            st.just("upsert"), st.lists(st.tuples(ids, ends, ends), min_size=1, max_size=4)
-        ),
+        st.tuples(st.just("upsert"), st.lists(st.tuples(ids, ends, ends), min_size=1, max_size=4)),
         st.tuples(st.just("remove"), st.lists(ids, min_size=1, max_size=4)),
         st.tuples(st.just("back"), st.integers(1, 4)),
     ),

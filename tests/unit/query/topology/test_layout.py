@@ -1,0 +1,148 @@
+"""Addresses and positions on real tables: deletions, many fragments, numbers out of order."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import lance
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from topology_support import Versions, node_rows
+
+from omnigraph.storage.columns import ColumnCache
+from omnigraph.storage.layout import Fragment, Layout
+from omnigraph.storage.tables import Table
+
+
+def stored(table: Table) -> tuple[np.ndarray, list[str]]:
+    """What Lance says: address and id of every live row, in storage order."""
+    found = table.dataset.scanner(
+        columns=["id"], with_row_address=True, scan_in_order=True
+    ).to_table()
+    return found["_rowaddr"].to_numpy().astype(np.int64), found["id"].to_pylist()
+
+
+def check(table: Table) -> None:
+    layout = table.layout
+    addresses, ids = stored(table)
+    everything = np.arange(len(ids))
+    assert layout.row_count == len(ids)
+    assert layout.all_addresses().tolist() == addresses.tolist()
+    assert layout.positions(addresses).tolist() == everything.tolist()
+    assert layout.addresses_at(everything).tolist() == addresses.tolist()
+    backwards = everything[::-1]
+    assert layout.positions(addresses[backwards]).tolist() == backwards.tolist()
+    assert layout.addresses_at(backwards).tolist() == addresses[backwards].tolist()
+    twice = np.repeat(everything[::2], 2)
+    assert layout.positions(addresses[twice]).tolist() == twice.tolist()
+    assert table.columns(["id"])["id"].to_pylist() == ids
+    if ids:
+        some = everything[:: max(1, len(ids) // 3)]
+        assert table.take(some, ["id"])["id"].to_pylist() == [ids[i] for i in some]
+    none = np.empty(0, np.int64)
+    assert layout.positions(none).tolist() == layout.addresses_at(none).tolist() == []
+
+
+def raw(dataset: lance.LanceDataset) -> Table:
+    return Table(SimpleNamespace(path="t"), dataset, None, ColumnCache(1 << 20))
+
+
+def test_one_fragment(tmp_path):
+    made = Versions(tmp_path)
+    table = made.append(None, node_rows("abcdef"))
+    check(table)
+    check(made.remove(table, ["a"]))
+    check(made.remove(table, ["c", "f"]))
+    check(made.remove(table, list("abcdef")))
+
+
+def test_deletions_in_several_fragments(tmp_path):
+    made = Versions(tmp_path)
+    table = made.append(None, node_rows("abcdef"))
+    table = made.append(table, node_rows("ghijkl"))
+    table = made.append(table, node_rows("m"))
+    for gone in (["b", "h"], ["a", "l"], ["m"], ["c", "d", "e", "f"]):
+        table = made.remove(table, gone)
+        check(table)
+    check(made.append(table, node_rows("a")))
+
+
+def test_numbers_with_gaps_after_compaction(tmp_path):
+    """Compaction writes small fragments anew under a higher number: their rows move to the end."""
+    place = str(tmp_path / "t")
+    for number in range(4):
+        rows = pa.table({"id": [f"{number}-{i}" for i in range(3 if number < 2 else 400)]})
+        lance.write_dataset(rows, place, mode="append" if number else "create")
+    dataset = lance.dataset(place)
+    dataset.optimize.compact_files(target_rows_per_fragment=100)
+    assert [f.fragment_id for f in dataset.get_fragments()] == [2, 3, 4]
+    assert stored(raw(dataset))[1][-1] == "1-2"
+    check(raw(dataset))
+    dataset.delete("id in ('0-1', '1-2', '2-0', '2-399', '3-5')")
+    check(raw(lance.dataset(place)))
+
+
+def test_numbers_out_of_order():
+    """Lance lists fragments by their numbers today; nothing here relies on it."""
+    live = {7: [0, 2], 9: [1, 3, 4]}
+    fragments = [
+        Fragment(id=7, files=("a",), deletion="d", physical_rows=3, live_rows=2),
+        Fragment(id=2, files=("b",), deletion=None, physical_rows=2, live_rows=2),
+        Fragment(id=9, files=("c",), deletion="e", physical_rows=5, live_rows=3),
+        Fragment(id=0, files=("d",), deletion=None, physical_rows=1, live_rows=1),
+    ]
+    layout = Layout(fragments, lambda fragment: np.array(live[fragment.id], np.int64))
+    places = [(7, 0), (7, 2), (2, 0), (2, 1), (9, 1), (9, 3), (9, 4), (0, 0)]
+    addresses = np.array([(fragment << 32) | offset for fragment, offset in places])
+    assert layout.all_addresses().tolist() == addresses.tolist()
+    for order in (np.arange(8), np.arange(8)[::-1], np.array([5, 5, 0, 7, 2])):
+        assert layout.positions(addresses[order]).tolist() == order.tolist()
+        assert layout.addresses_at(order).tolist() == addresses[order].tolist()
+    gone = layout.live_without(np.array([1, 4, 7]))
+    assert {number: left.tolist() for number, left in gone.items()} == {7: [0], 9: [3, 4], 0: []}
+
+
+def test_emptied_fragments_between_others(tmp_path):
+    """A fragment may lose its last row and stay listed."""
+    made = Versions(tmp_path)
+    table = made.append(None, node_rows("abc"))
+    for letter in "defg":
+        table = made.append(table, node_rows(letter))
+    table = made.remove(table, ["d"])
+    check(table)
+    check(made.remove(table, ["f", "a"]))
+
+
+def test_a_table_without_rows_has_no_addresses():
+    layout = Layout([], lambda fragment: np.empty(0, np.int64))
+    assert layout.row_count == 0
+    assert layout.all_addresses().tolist() == []
+
+
+@settings(max_examples=10)
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.lists(st.sets(st.integers(0, 19), max_size=6), max_size=3),
+)
+def test_any_deletions(tmp_path_factory, sizes, deletions):
+    made = Versions(tmp_path_factory.mktemp("layout"))
+    table, number = None, 0
+    for size in sizes:
+        table = made.append(table, node_rows(f"n{number + i}" for i in range(size)))
+        number += size
+    for gone in deletions:
+        there = stored(table)[1]
+        ids = sorted(there[i] for i in gone if i < len(there))
+        if ids:
+            before = table.layout
+            positions = np.sort(table.positions("id", pa.array(ids)))
+            predicted = before.live_without(positions)
+            table = made.remove(table, ids)
+            for fragment in table.layout.fragments:
+                if fragment.id in predicted:
+                    live = table.layout.offsets(fragment)
+                    assert predicted[fragment.id].tolist() == live.tolist()
+        check(table)
+        check(made.reopened(table))
