@@ -19,7 +19,7 @@ LAYERS = (
     ("write",),
     ("load", "results"),
     ("query",),
-    ("view",),
+    ("view", "pipeline"),
     ("graph",),
     ("cli",),
     ("__main__",),
