@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import omnigraph
-
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.mark.skipif(not hasattr(omnigraph.Graph, "query"), reason="needs Graph.query")
 def test_every_question_is_answered_and_checked(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     options = ["--scale", "quick", "--engines", "omnigraph,lance", "--json", report]

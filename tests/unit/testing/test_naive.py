@@ -616,6 +616,18 @@ def test_text_tests(condition: str, expected: str) -> None:
     assert matching(condition, TEXTS) == expected
 
 
+def test_a_text_test_is_never_unknown() -> None:
+    # Neither without a text, nor without a query, nor without the node, as with `contains`.
+    text = (
+        "query q($x: String?) { match { $p: P  optional { $p e $q } }"
+        ' return { $p.k, search($q.text, "harbour") as one, search($p.text, $x) as two } }'
+    )
+    assert rows(text, TEXTS, x=None) == [
+        ("a", False, False), ("b", False, False), ("b", False, False), ("b", True, False),
+        ("c", False, False), ("d", False, False), ("e", False, False),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("left", "right", "distance"),
     [("", "", 0), ("abc", "", 3), ("ice", "icy", 1), ("kitten", "sitting", 3), ("ab", "ba", 2)],
