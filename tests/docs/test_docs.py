@@ -29,6 +29,10 @@ from omnigraph.cli.exits import EXIT_CODES
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint
 from omnigraph.manifest import codec
+from omnigraph.query.check.expressions import FUNCTIONS
+from omnigraph.query.codes import EXPLANATIONS as QUERY_EXPLANATIONS
+from omnigraph.query.parse.codes import SYNTAX_EXPLANATIONS
+from omnigraph.query.parse.words import BODY_WORDS, COMPARISON_WORDS, QUERY_ANNOTATIONS
 from omnigraph.schema.codes import EXPLANATIONS
 from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS
 
@@ -89,6 +93,23 @@ def test_every_diagnostic_code_is_explained() -> None:
     rows = table_rows(GUIDE / "schema.md")
     told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`S\d{3}`", r[0])}
     assert told == {str(code): text for code, text in EXPLANATIONS.items()}
+
+
+def test_every_diagnostic_code_of_queries_is_explained() -> None:
+    rows = table_rows(GUIDE / "query-language.md")
+    told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`[QL]\d{3}`", r[0])}
+    known = {**SYNTAX_EXPLANATIONS, **QUERY_EXPLANATIONS}
+    assert told == {str(code): text for code, text in known.items()}
+
+
+def test_every_word_of_the_query_language_is_in_the_grammar_or_a_table() -> None:
+    page = GUIDE / "query-language.md"
+    text = page.read_text(encoding="utf-8")
+    for word in (*BODY_WORDS, *COMPARISON_WORDS, *QUERY_ANNOTATIONS):
+        assert f'"{word}"' in text or f'"@{word}"' in text, word
+    cells = [code for row in table_rows(page) for code in code_of(row[0])]
+    for name in FUNCTIONS:
+        assert any(cell.startswith(f"{name}(") for cell in cells) or f"`{name}`" in text, name
 
 
 def test_every_word_of_the_schema_language_is_in_a_table() -> None:

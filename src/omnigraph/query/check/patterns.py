@@ -241,6 +241,12 @@ class _Block:
                 yield from conjuncts((found,))
         elif isinstance(clause, ast.Binding):
             bound = self._bindings[id(clause)]
+            if bound is not None and bound.optional and bound.type is not None:
+                # A binding asks for a node; a variable that may be null has to have one.
+                whole = typed.ObjectType(type_name=bound.type.name, nullable=True)
+                yield typed.Not(
+                    operand=typed.IsNull(operand=typed.Entity(variable=bound.name, type=whole))
+                )
             tests = [self._inline(match, bound) for match in clause.matches]
             yield from (test for test in tests if test is not None)
 

@@ -34,7 +34,8 @@ def codes_of(values: pa.Array) -> Codes:
             return found.astype(np.int64)
         return np.unique(found, return_inverse=True)[1]
     elif pa.types.is_struct(values.type):
-        return codes_of(values.field(0))
+        # Flattened, the id of an object that is not there is null as well.
+        return codes_of(values.flatten()[0])
     elif pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
         return sortable(values, descending=False).astype(np.int64)
     else:

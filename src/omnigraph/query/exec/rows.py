@@ -78,7 +78,9 @@ class FrameRows:
 
     def text(self, expr: typed.TextMatch) -> pa.Array:
         binding = self._frame.node(expr.variable)
-        return take(self._run.text_matches(expr, binding.table), binding.rows)
+        found = take(self._run.text_matches(expr, binding.table), binding.rows)
+        # A text test is never unknown: a node that is not there does not match.
+        return found.fill_null(False)
 
     def score(self, expr: typed.Score) -> pa.Array:
         if self._frame.scores is None:
