@@ -33,10 +33,12 @@ def _shown(*args: object, columns: int) -> tuple[list[str], str]:
     """Lines on a terminal so wide, and what goes to stderr."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    # The size is the terminal's, whatever the environment of these tests says.
+    env = {k: v for k, v in environment().items() if k not in ("COLUMNS", "LINES")}
     child = subprocess.Popen(
         [sys.executable, "-c", "from omnigraph.cli.main import main; main()", *map(str, args)],
         stdin=follower, stdout=follower, stderr=subprocess.PIPE,
-        env=environment() | {"TERM": "xterm"},
+        env=env | {"TERM": "xterm"},
     )  # fmt: skip
     os.close(follower)
     written = b""

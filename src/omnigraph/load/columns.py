@@ -165,8 +165,10 @@ def _bool(array: pa.Array, target: _Target) -> pa.Array:
 def _integer(array: pa.Array, target: _Target) -> pa.Array:
     if array.type == target.arrow:
         return array
-    # Whole floats are taken because pandas turns an integer column with gaps into floats.
-    if not (pt.is_integer(array.type) or pt.is_floating(array.type)):
+    # Whole floats are taken because pandas turns an integer column with gaps into floats, whole
+    # decimals because some stores (Spark is one) have nothing else for 64 bits without a sign.
+    kind = array.type
+    if not (pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind)):
         raise _no_way(array, target)
     return array.cast(target.arrow, safe=True)
 

@@ -1,0 +1,1 @@
+"""The data pipeline on Apache Spark: the only importer of pyspark."""
