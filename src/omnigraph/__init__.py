@@ -34,7 +34,9 @@ from omnigraph.errors import (
 if TYPE_CHECKING:
     from omnigraph.graph import Graph, init, open
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
-    from omnigraph.results import Commits, LoadResult, Rows
+    from omnigraph.query.engine import Explanation
+    from omnigraph.query.search.embedding import Embedder
+    from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, Rows
     from omnigraph.version import __version__
     from omnigraph.view import SnapshotView
 
@@ -46,7 +48,9 @@ __all__ = [
     "ConstraintError",
     "CorruptionError",
     "Diagnostic",
+    "Embedder",
     "ErrorKind",
+    "Explanation",
     "FormatError",
     "Graph",
     "GraphCommit",
@@ -54,10 +58,12 @@ __all__ = [
     "InternalError",
     "LimitError",
     "LoadResult",
+    "MutationResult",
     "NotFoundError",
     "OmnigraphError",
     "ParameterError",
     "QueryError",
+    "QueryResult",
     "Rows",
     "SchemaError",
     "SnapshotView",
@@ -72,9 +78,13 @@ __all__ = [
 
 _HOMES = {
     "Commits": "omnigraph.results",
+    "Embedder": "omnigraph.query.search.embedding",
+    "Explanation": "omnigraph.query.engine",
     "Graph": "omnigraph.graph",
     "GraphCommit": "omnigraph.manifest.snapshot",
     "LoadResult": "omnigraph.results",
+    "MutationResult": "omnigraph.results",
+    "QueryResult": "omnigraph.results",
     "Rows": "omnigraph.results",
     "SnapshotView": "omnigraph.view",
     "TableChange": "omnigraph.manifest.snapshot",

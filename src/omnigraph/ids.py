@@ -7,6 +7,7 @@ entities without a key are ULIDs.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 from typing import Protocol
@@ -16,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import InternalError
 
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
 # Two characters at a time, as the two bytes of one number: ten bits are looked up at once.
@@ -23,6 +25,9 @@ _PAIRS = (
     np.stack([np.repeat(_ALPHABET, 32), np.tile(_ALPHABET, 32)], axis=1).view(np.uint16).ravel()
 )
 ULID_LENGTH = 26
+_WORD = (1 << 64) - 1
+_LINES_MAX = 1 << 42
+_SOURCES_MAX = 1 << 36
 
 
 class IdSource(Protocol):
@@ -83,6 +88,30 @@ class SeededIds(SystemIds):
         return self._random.random()
 
 
+def derived_ulids(run_id: str, source: int, lines: npt.NDArray[np.int64]) -> pa.StringArray:
+    """The ULID of each line of a numbered source, the same whenever it is asked for.
+
+    Many processes hand out the ids of one load, and a task that is repeated must hand out the same.
+    So the place of a row is added to a number that belongs to the run: within a run no two rows
+    agree, ids ascend with (source, line), and two runs of the same millisecond meet only if their
+    numbers lie as close as their rows. ``run_id`` is a ULID; it gives the time.
+    """
+    if len(run_id) != ULID_LENGTH or not set(run_id) <= set(_ALPHABET.tobytes().decode()):
+        raise InternalError(f"not a run id: {run_id!r}")
+    if not 0 <= source < _SOURCES_MAX or (len(lines) and int(lines.max()) >= _LINES_MAX):
+        raise InternalError(f"no ids for line {int(lines.max())} of source {source}")
+    time_ms = 0
+    for character in run_id[:10]:
+        time_ms = time_ms * 32 + _ALPHABET.tolist().index(ord(character))
+    # One bit stays free, so that adding a place never runs over into the time.
+    start = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:10], "big") >> 1
+    start += (time_ms << 80) + source * _LINES_MAX
+    low = lines.astype(np.uint64) + np.uint64(start & _WORD)
+    high = np.full(len(lines), start >> 64, dtype=np.uint64)
+    high[low < np.uint64(start & _WORD)] += np.uint64(1)
+    return _spelled(high, low)
+
+
 def _encode(raw: npt.NDArray[np.uint8]) -> pa.StringArray:
     """Base-32 encode rows of 16 bytes, sorted, as one Arrow string array without Python objects.
 
@@ -95,8 +124,13 @@ def _encode(raw: npt.NDArray[np.uint8]) -> pa.StringArray:
     order = np.argsort(leading)
     if np.any(leading[order][1:] == leading[order][:-1]):
         order = np.lexsort((low, high))
-    high, low = high[order], low[order]
-    text = np.empty((len(raw), ULID_LENGTH // 2), dtype=np.uint16)
+    return _spelled(high[order], low[order])
+
+
+def _spelled(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> pa.StringArray:
+    """Numbers of 128 bits, in two halves, as texts."""
+    count = len(high)
+    text = np.empty((count, ULID_LENGTH // 2), dtype=np.uint16)
     for pair in range(text.shape[1]):
         shift = 10 * (text.shape[1] - 1 - pair)
         if shift >= 64:
@@ -106,5 +140,5 @@ def _encode(raw: npt.NDArray[np.uint8]) -> pa.StringArray:
         else:
             bits = low >> np.uint64(shift)
         text[:, pair] = _PAIRS[(bits & np.uint64(1023)).astype(np.intp)]
-    offsets = np.arange(0, (len(raw) + 1) * ULID_LENGTH, ULID_LENGTH, dtype=np.int32)
-    return pa.StringArray.from_buffers(len(raw), pa.py_buffer(offsets), pa.py_buffer(text))
+    offsets = np.arange(0, (count + 1) * ULID_LENGTH, ULID_LENGTH, dtype=np.int32)
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))

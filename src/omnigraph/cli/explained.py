@@ -5,20 +5,11 @@ graph.explain -> [explained] -> output
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.query.engine import Explanation
-
-_STEP = re.compile(r"(?P<indent> *)(?P<step>.*)")
-_NOTES = re.compile(
-    r"  \[(?P<rows>\d+) rows, (?P<ms>[0-9.]+) ms, (?P<requests>\d+) requests"
-    r"(?:, (?P<calls>\d+) times)?\]"
-)
-_INDENT = 2
+    from omnigraph.query.engine import ExplainedStep, Explanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,31 +27,20 @@ class Explained:
         facts: dict[str, Any] = {
             "target": {"branch": self.branch, "commit": self.commit},
             "text": found.text,
-            "steps": list(self._steps()),
+            "steps": [_step(step) for step in found.steps],
         }
         if found.rows is not None and found.seconds is not None:
             facts |= {"row_count": found.rows, "elapsed_ms": round(found.seconds * 1e3, 3)}
         return facts
 
-    def _steps(self) -> Iterator[dict[str, Any]]:
-        """From the last step to the first, each with its depth; what it did, if it was run."""
-        lines = self.explanation.text.rstrip("\n").split("\n")
-        if self.explanation.rows is not None:
-            lines.pop()  # The sum of all.
-        for line in lines:
-            notes = _NOTES.search(line)
-            found = _STEP.fullmatch(line[: notes.start()] if notes else line)
-            if found is None:
-                continue
-            step: dict[str, Any] = {
-                "depth": len(found["indent"]) // _INDENT,
-                "step": found["step"],
-            }
-            if notes:
-                step |= {
-                    "rows": int(notes["rows"]),
-                    "elapsed_ms": float(notes["ms"]),
-                    "requests": int(notes["requests"]),
-                    "calls": int(notes["calls"] or 1),
-                }
-            yield step
+
+def _step(step: ExplainedStep) -> dict[str, Any]:
+    facts: dict[str, Any] = {"depth": step.depth, "step": step.text}
+    if step.notes is not None:
+        facts |= {
+            "rows": step.notes.rows,
+            "elapsed_ms": round(step.notes.seconds * 1e3, 3),
+            "requests": step.notes.requests,
+            "calls": step.notes.calls,
+        }
+    return facts

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import InputError, UsageError
 from omnigraph.load import exact
 from omnigraph.load.fast import HEADER_BYTES_MAX, Header, Indices, header_of, odd_start, parse_group
-from omnigraph.load.problems import Problem
+from omnigraph.load.problems import PROBLEMS_MAX, Problem
 from omnigraph.load.rows import Part, in_line_order
 from omnigraph.load.shape import RecordShape
 from omnigraph.schema.catalog import Catalog
@@ -115,8 +115,10 @@ def _read(stream: BinaryIO, size: int) -> bytes:
     return bytes(chunk)
 
 
-def read_block(text: bytes, catalog: Catalog, shape: RecordShape) -> BlockResult:
-    """All rows and problems of a block of whole lines."""
+def read_block(
+    text: bytes, catalog: Catalog, shape: RecordShape, *, problems_max: int = PROBLEMS_MAX
+) -> BlockResult:
+    """All rows and problems of a block of whole lines; reading ends with ``problems_max``."""
     lines = _cut_lines(text)
     lengths = lines.ends - lines.starts
     too_long = lengths > LINE_BYTES_MAX
@@ -130,7 +132,7 @@ def read_block(text: bytes, catalog: Catalog, shape: RecordShape) -> BlockResult
         parts += fast_parts
         declined += slow
     exact_parts, problems = exact.read_lines(
-        lines.numbered(np.sort(np.concatenate(declined))), shape
+        lines.numbered(np.sort(np.concatenate(declined))), shape, problems_max=problems_max
     )
     problems += [
         Problem(line=int(i) + 1, message=f"the line is longer than {LINE_BYTES_MAX >> 20} MiB")

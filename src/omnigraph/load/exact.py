@@ -38,13 +38,15 @@ class RowCollector:
         self._lines.setdefault(key, []).append(line)
         self.count += 1
 
-    def parts(self) -> tuple[list[Part], list[Problem]]:
+    def parts(self, problems_max: int = PROBLEMS_MAX) -> tuple[list[Part], list[Problem]]:
         """Everything collected so far as Arrow, and the ids that contradict their key."""
         parts: list[Part] = []
         problems: list[Problem] = []
         for key, graph_type in self._types.items():
             lines = np.array(self._lines[key], dtype=np.int64)
-            rows, mismatches = settle_ids(graph_type, _table(graph_type, self._rows[key]))
+            rows, mismatches = settle_ids(
+                graph_type, _table(graph_type, self._rows[key]), mismatches_max=problems_max
+            )
             problems += [Problem(line=int(lines[i]), message=m) for i, m in mismatches]
             parts.append(Part(type=graph_type, rows=rows, lines=lines))
         return parts, problems
@@ -57,13 +59,13 @@ def _table(graph_type: GraphType, rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def read_lines(
-    lines: Iterable[tuple[int, bytes]], shape: RecordShape
+    lines: Iterable[tuple[int, bytes]], shape: RecordShape, *, problems_max: int = PROBLEMS_MAX
 ) -> tuple[list[Part], list[Problem]]:
     """Numbered lines -> parts and problems. Stops early when there are enough problems."""
     collector = RowCollector()
     problems: list[Problem] = []
     for number, raw in lines:
-        if len(problems) >= PROBLEMS_MAX:
+        if len(problems) >= problems_max:
             break
         try:
             record = parse_line(raw)
@@ -73,7 +75,7 @@ def read_lines(
         row = shape.read(record, _reporter(problems, number))
         if row is not None:
             collector.add(row, number)
-    parts, mismatches = collector.parts()
+    parts, mismatches = collector.parts(problems_max)
     return parts, sorted([*problems, *mismatches], key=lambda p: p.line or 0)
 
 

@@ -67,7 +67,9 @@ def id_is_property(graph_type: GraphType) -> bool:
     return "id" in graph_type.by_name
 
 
-def settle_ids(graph_type: GraphType, rows: pa.Table) -> tuple[pa.Table, list[tuple[int, str]]]:
+def settle_ids(
+    graph_type: GraphType, rows: pa.Table, *, mismatches_max: int = PROBLEMS_MAX
+) -> tuple[pa.Table, list[tuple[int, str]]]:
     """Put canonical ids in place of given ones where the type has a key.
 
     Returns the rows, and position and message of the first given ids that contradict the key. A
@@ -82,7 +84,7 @@ def settle_ids(graph_type: GraphType, rows: pa.Table) -> tuple[pa.Table, list[tu
         differs = pc.fill_null(pc.not_equal(given, canonical), False).to_numpy()
         mismatches = [
             (i, _mismatch(given[i].as_py(), canonical[i].as_py()))
-            for i in np.flatnonzero(differs)[:PROBLEMS_MAX].tolist()
+            for i in np.flatnonzero(differs)[:mismatches_max].tolist()
         ]
     return rows.set_column(0, rows.schema.field(0), canonical), mismatches
 

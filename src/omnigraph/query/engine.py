@@ -25,13 +25,12 @@ from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.limits import Guard, Limits
-from omnigraph.query.exec.profile import Profile
+from omnigraph.query.exec.profile import Profile, StepNotes
 from omnigraph.query.exec.rank import Searcher
 from omnigraph.query.exec.run import Run
 from omnigraph.query.exec.world import Caches, TraversalMode, World
 from omnigraph.query.params import bind
-from omnigraph.query.plan.explain import explain
-from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.explain import explain, indented
 from omnigraph.query.plan.planner import QueryPlan, plan_read
 from omnigraph.query.search.embedding import Embedder
 
@@ -52,10 +51,23 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedStep:
+    """One step of a plan; what it did, if it was run."""
+
+    depth: int
+    """How far below the last step."""
+    text: str
+    notes: StepNotes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """How a query is run, as text."""
+    """How a query is run."""
 
     text: str
+    """For people: one line a step."""
+    steps: tuple[ExplainedStep, ...]
+    """The last step first; what it takes its rows from below it."""
     plan: QueryPlan
     rows: int | None = None
     seconds: float | None = None
@@ -123,28 +135,26 @@ class QueryEngine:
         body = _read_of(prepared.query)
         world = self._world(snapshot)
         plan = self._plan(prepared, body, world)
+        lines = explain(plan)
         if not analyze:
-            return Explanation(text=explain(plan), plan=plan)
+            steps = tuple(ExplainedStep(depth=line.depth, text=line.text) for line in lines)
+            return Explanation(text=indented(lines), steps=steps, plan=plan)
         clock = self._repository.clock
         profile = Profile(clock)
         started = clock.monotonic_s()
         values = self.values(prepared.query, params)
         table = self._run(world, values, limits, plan, profile).result(plan.root)
         seconds = clock.monotonic_s() - started
-
-        def notes(step: Plan) -> str:
-            found = profile.of(step)
-            if found is None:
-                return "[not run]"
-            again = f", {found.calls} times" if found.calls > 1 else ""
-            return (
-                f"[{found.rows} rows, {found.seconds * 1e3:.2f} ms, "
-                f"{found.requests} requests{again}]"
-            )
-
         total = f"{table.num_rows} rows in {seconds * 1e3:.2f} ms\n"
         return Explanation(
-            text=explain(plan, notes) + total, plan=plan, rows=table.num_rows, seconds=seconds
+            text=indented(lines, lambda step: _shown(profile.of(step))) + total,
+            steps=tuple(
+                ExplainedStep(depth=line.depth, text=line.text, notes=profile.of(line.step))
+                for line in lines
+            ),
+            plan=plan,
+            rows=table.num_rows,
+            seconds=seconds,
         )
 
     def values(self, query: typed.Query, params: Mapping[str, Any] | None) -> Values:
@@ -190,6 +200,13 @@ class QueryEngine:
             )
             prepared.plans[counts] = plan
         return plan
+
+
+def _shown(notes: StepNotes | None) -> str:
+    if notes is None:
+        return "[not run]"
+    again = f", {notes.calls} times" if notes.calls > 1 else ""
+    return f"[{notes.rows} rows, {notes.seconds * 1e3:.2f} ms, {notes.requests} requests{again}]"
 
 
 def _read_of(query: typed.Query) -> typed.Read:

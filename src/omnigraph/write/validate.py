@@ -148,14 +148,19 @@ def _raise_if_any(found: Mapping[str, _Findings], violations_max: int) -> None:
     for stage in stages:
         shown += first(stage, violations_max - len(shown))
     conflicts = sum(count([f]) for stage in stages for f in stage if f.is_conflict)
+    raise refusal(shown, total=total, conflicts=conflicts)
+
+
+def refusal(shown: Sequence[Violation], *, total: int, conflicts: int) -> ConstraintError:
+    """The error for broken rules; another one when only strict inserts met existing ids."""
     if conflicts == total:
-        raise ConstraintError(
+        return ConstraintError(
             shown,
             total=total,
             kind=ErrorKind.KEY_CONFLICT,
             hint="mode 'append' only inserts; 'merge' replaces entities that exist",
         )
-    raise ConstraintError(shown, total=total)
+    return ConstraintError(shown, total=total)
 
 
 def _outcome(image: TableImage) -> TableOutcome:

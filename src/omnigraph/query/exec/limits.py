@@ -80,9 +80,12 @@ class Guard:
 
     def check_rows(self, rows: int, columns: int, where: str) -> None:
         """Raise if so many rows would not fit; called before they are made."""
-        self.check_time(where)
         # Eight bytes a value, and as much again for the working arrays that make them.
-        needed = rows * (columns + 2) * 8 * 2
+        self.check_bytes(rows * (columns + 2) * 8 * 2, rows, where)
+
+    def check_bytes(self, needed: int, rows: int, where: str) -> None:
+        """Raise if rows that need so much would not fit."""
+        self.check_time(where)
         if needed > self._limits.memory_bytes:
             raise LimitError(
                 f"{where} would make {rows:,} rows (about {_human(needed)}); "

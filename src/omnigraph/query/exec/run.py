@@ -33,8 +33,11 @@ from omnigraph.query.exec.scan import scan, seek
 from omnigraph.query.exec.world import NodeTable, World
 from omnigraph.query.plan import nodes as steps
 from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.rules.count_rows import ROW
 
 NO_FRAME = Frame(1, {})
+VALUE_BYTES = 16
+"""Guess of what one value of a result takes."""
 
 
 class Run:
@@ -207,6 +210,8 @@ class Run:
 
     def _project(self, plan: steps.Project) -> pa.Table:
         frame = self._frame(plan.input)
+        size = frame.length * len(plan.outputs) * VALUE_BYTES
+        self.guard.check_bytes(size, frame.length, "the result")
         rows = FrameRows(frame, self)
         rows.prefetch(o.value for o in plan.outputs)
         columns = [self._output(o.value, rows, frame) for o in plan.outputs]
@@ -231,6 +236,8 @@ class Run:
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def _aggregate(self, plan: steps.Aggregate) -> pa.Table:
+        if (count := self._known_count(plan)) is not None:
+            return self._table(plan.outputs, [pa.array([count])] * len(plan.outputs))
         frame = self._frame(plan.input)
         rows = FrameRows(frame, self)
         keys = [o.value for o in plan.outputs if not isinstance(o.value, typed.Aggregate)]
@@ -255,6 +262,16 @@ class Run:
                 firsts = pa.array(grouped.groups.first)
                 columns.append(plain(values[id(expr)].take(firsts)))
         return self._table(plan.outputs, columns)
+
+    def _known_count(self, plan: steps.Aggregate) -> int | None:
+        """Rows of a type, when that is all that is asked: the snapshot knows them."""
+        source = plan.input
+        if not isinstance(source, steps.Scan) or source.filters:
+            return None
+        calls = [o.value for o in plan.outputs]
+        if not all(isinstance(c, typed.Aggregate) and c.operand == ROW for c in calls):
+            return None
+        return self.world.node(source.type_name).row_count
 
     def _aggregated(
         self, call: typed.Aggregate, grouped: Grouped, rows: FrameRows, frame: Frame

@@ -32,8 +32,9 @@ def scan(step: Scan, run: Run) -> Frame:
     """All nodes that satisfy the filters."""
     table = run.world.node(step.type_name)
     filters = list(step.filters)
-    rows = table.all_rows
+    run.guard.check_bytes(table.row_count * 8, table.row_count, f"the scan of {step.type_name}")
     if not filters or table.row_count == 0:
+        rows = table.all_rows
         return Frame(len(rows), {step.variable: NodeBinding(table, rows=rows)})
     pushed = [f for f in filters if _goes_down(f, table)]
     narrowed: Positions | None = None
@@ -50,7 +51,7 @@ def scan(step: Scan, run: Run) -> Frame:
         mask = one if mask is None else mask & one
         if not mask.any():
             break
-    found = rows if mask is None or mask.all() else np.flatnonzero(mask)
+    found = table.all_rows if mask is None or mask.all() else np.flatnonzero(mask)
     return Frame(len(found), {step.variable: NodeBinding(table, rows=found)})
 
 

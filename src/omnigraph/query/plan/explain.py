@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from omnigraph.query import typed
 from omnigraph.query.plan import nodes as steps
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan, expressions
 
-Annotate = Callable[[Plan], str]
-"""What to write behind a step, or nothing."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLine:
+    """One step of a plan as a line of text."""
+
+    depth: int
+    text: str
+    step: Plan
 
 
-def explain(plan: QueryPlan, annotate: Annotate = lambda _: "") -> str:
-    """The whole plan."""
-    writer = _Writer(plan, annotate)
+def explain(plan: QueryPlan) -> list[StepLine]:
+    """The whole plan, the last step first, what it takes its rows from below it."""
+    writer = _Writer(plan)
     writer.write(plan.root, 0)
-    return "\n".join(writer.lines) + "\n"
+    return writer.lines
+
+
+def indented(lines: Iterable[StepLine], annotate: Callable[[Plan], str] = lambda _: "") -> str:
+    """The lines as people read them; ``annotate`` says what to write behind a step."""
+    shown = [f"{'  ' * line.depth}{line.text}  {annotate(line.step)}".rstrip() for line in lines]
+    return "\n".join(shown) + "\n"
 
 
 class _Writer:
-    def __init__(self, plan: QueryPlan, annotate: Annotate) -> None:
+    def __init__(self, plan: QueryPlan) -> None:
         self._plan = plan
-        self._annotate = annotate
-        self.lines: list[str] = []
+        self.lines: list[StepLine] = []
 
     def write(self, plan: Plan, depth: int, label: str = "") -> None:
-        notes = self._annotate(plan)
-        line = "  " * depth + label + describe(plan)
-        self.lines.append(f"{line}  {notes}" if notes else line)
+        self.lines.append(StepLine(depth=depth, text=label + describe(plan), step=plan))
         for expr in expressions(plan):
             for part in typed.walk(expr):
                 if isinstance(part, (typed.Exists, typed.CountOf)):

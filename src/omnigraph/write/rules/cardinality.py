@@ -14,11 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.schema.catalog import Cardinality, EdgeType
+from omnigraph.schema.catalog import EdgeType
 from omnigraph.write.delta import CommittedState
 from omnigraph.write.rules.arrays import pc, true_at, union, without
-from omnigraph.write.rules.findings import Finding, row_violation, text_of
+from omnigraph.write.rules.findings import Finding, row_violation
 from omnigraph.write.rules.image import TableImage, bounded
+from omnigraph.write.rules.words import out_of_bounds
 
 
 def check_cardinality(
@@ -40,7 +41,7 @@ def check_cardinality(
     if not image.overwrites and committed.row_count(edge.table_key):
         others = committed.lookup(edge.table_key, "src", touched, ("id", "src"))
         counts = counts + _count(image.untouched(others).column("src"), touched)
-    return _findings(image, cardinality, touched, counts)
+    return _findings(image, edge, touched, counts)
 
 
 def _count(sources: pa.ChunkedArray, touched: pa.Array) -> npt.NDArray[np.int64]:
@@ -50,11 +51,11 @@ def _count(sources: pa.ChunkedArray, touched: pa.Array) -> npt.NDArray[np.int64]
 
 def _findings(
     image: TableImage,
-    cardinality: Cardinality,
+    edge: EdgeType,
     touched: pa.Array,
     counts: npt.NDArray[np.int64],
 ) -> list[Finding]:
-    low, high = cardinality.low, cardinality.high
+    low, high = edge.cardinality.low, edge.cardinality.high
     wrong = counts < low
     if high is not None:
         wrong |= counts > high
@@ -64,11 +65,7 @@ def _findings(
 
     def word(index: int) -> Violation:
         source, number = touched[int(places[index])], int(counts[places[index]])
-        bound = f"min {low}" if number < low else f"max {high}"
-        message = (
-            f"@card violation on edge {image.delta.type.name}: "
-            f"source '{text_of(source.as_py())}' has {number} edges ({bound})"
-        )
+        message = out_of_bounds(edge, source.as_py(), number)
         return _blame(image, source, message)
 
     return [Finding(positions=places, word=word)]

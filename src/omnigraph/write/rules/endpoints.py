@@ -17,8 +17,9 @@ from omnigraph.errors import Violation
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.write.delta import NO_IDS, CommittedState
 from omnigraph.write.rules.arrays import Job, among, pc, run, strings, true_at, union, without
-from omnigraph.write.rules.findings import Finding, row_finding, text_of
+from omnigraph.write.rules.findings import Finding, row_finding
 from omnigraph.write.rules.image import TableImage
+from omnigraph.write.rules.words import end_missing, survivor
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def check_survivors(
             left = committed.lookup(edge.table_key, column, image.removed, columns)
             left = own.untouched(left) if own else left
             if left.num_rows:
-                found.append(_survivor_finding(edge, column, node_name, left.sort_by("id")))
+                found.append(_survivor_finding(edge, column, left.sort_by("id")))
     return found
 
 
@@ -135,25 +136,15 @@ def _report(end: _End) -> None:
     values = delta.rows.column(name)
 
     def message(index: int) -> str:
-        missing = text_of(values[int(rows[index])].as_py())
-        return f"{name} '{missing}' not found in {end.node_name}"
+        return end_missing(name, values[int(rows[index])].as_py(), end.node_name)
 
     end.findings = row_finding(delta, rows, rule="endpoint", property_name=name, message=message)
 
 
-def _survivor_finding(edge: EdgeType, column: str, node_name: str, left: pa.Table) -> Finding:
+def _survivor_finding(edge: EdgeType, column: str, left: pa.Table) -> Finding:
     ids, values = left.column("id"), left.column(column)
 
     def word(index: int) -> Violation:
-        edge_id, node_id = ids[index].as_py(), text_of(values[index].as_py())
-        return Violation(
-            rule="endpoint",
-            message=f"edge {edge.name} '{text_of(edge_id)}': "
-            f"{column} '{node_id}' not found in {node_name}",
-            entity_kind="edge",
-            type_name=edge.name,
-            entity_id=edge_id,
-            property_name=column,
-        )
+        return survivor(edge, column, ids[index].as_py(), values[index].as_py())
 
     return Finding(positions=np.arange(left.num_rows, dtype=np.int64), word=word)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +19,6 @@ from omnigraph.errors import Violation
 from omnigraph.write.delta import TableDelta
 
 Positions = npt.NDArray[np.int64]
-
-TEXT_LENGTH_MAX = 120
-"""Longer values are cut in messages: a megabyte of text helps nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +90,6 @@ def row_violation(
     )
 
 
-def member_name(members: Sequence[str]) -> str:
-    """``p`` or ``(a, b)``: how messages name a group of columns."""
-    return members[0] if len(members) == 1 else f"({', '.join(members)})"
-
-
-def member_value(rows: pa.Table, members: Sequence[str], row: int) -> str:
-    """``'v'`` or ``(v1, v2)``: the values of a group of columns in one row."""
-    texts = [text_of(rows.column(m)[row].as_py()) for m in members]
-    return f"'{texts[0]}'" if len(texts) == 1 else f"({', '.join(texts)})"
-
-
-def text_of(value: Any) -> str:
-    """A value as people write it, cut when it is long."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text if len(text) <= TEXT_LENGTH_MAX else text[: TEXT_LENGTH_MAX - 1] + "…"
+def member_values(rows: pa.Table, members: Sequence[str], row: int) -> list[object]:
+    """The values of a group of columns in one row."""
+    return [rows.column(m)[row].as_py() for m in members]

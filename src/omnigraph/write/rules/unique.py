@@ -11,13 +11,7 @@ import pyarrow as pa
 
 from omnigraph.write.delta import CommittedState, TableDelta, WriteMode
 from omnigraph.write.rules.arrays import pc, true_at
-from omnigraph.write.rules.findings import (
-    Finding,
-    member_name,
-    member_value,
-    row_finding,
-    text_of,
-)
+from omnigraph.write.rules.findings import Finding, member_values, row_finding
 from omnigraph.write.rules.identity import identity_members, is_keyed
 from omnigraph.write.rules.image import TableImage, conflicts
 from omnigraph.write.rules.repeats import (
@@ -28,6 +22,7 @@ from omnigraph.write.rules.repeats import (
     find_repeats,
     tuple_codes,
 )
+from omnigraph.write.rules.words import exists_already, held_twice, repeated_key, single
 
 
 def unique_groups(delta: TableDelta) -> list[tuple[str, ...]]:
@@ -49,18 +44,13 @@ def check_identity(delta: TableDelta, repeats: Repeats) -> list[Finding]:
         return []
     members = identity_members(delta.type)
     rows, firsts = repeats.later()
-    where = f"{delta.type.name}.{member_name(members)}"
 
     def message(index: int) -> str:
         row, first = int(rows[index]), int(firsts[index])
-        places = ""
-        if delta.origins:
-            one, other = delta.origins.at(first), delta.origins.at(row)
-            places = f" ({one[0]}:{one[1]} and {other[0]}:{other[1]})"
-        value = member_value(delta.rows, members, row)
-        return f"@key violation on {where}: value {value} repeated in the input{places}"
+        places = (delta.origins.at(first), delta.origins.at(row)) if delta.origins else None
+        return repeated_key(delta.type, members, member_values(delta.rows, members, row), places)
 
-    return row_finding(delta, rows, rule="key", property_name=_single(members), message=message)
+    return row_finding(delta, rows, rule="key", property_name=single(members), message=message)
 
 
 def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[Finding]:
@@ -74,7 +64,7 @@ def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[Finding]:
         row, first = int(rows[index]), int(firsts[index])
         return _held_by(delta, group, row, ids[first].as_py(), ids[row].as_py())
 
-    return row_finding(delta, rows, rule="unique", property_name=_single(group), message=message)
+    return row_finding(delta, rows, rule="unique", property_name=single(group), message=message)
 
 
 def check_conflicts(image: TableImage) -> list[Finding]:
@@ -83,8 +73,7 @@ def check_conflicts(image: TableImage) -> list[Finding]:
     ids = image.delta.rows.column("id")
 
     def message(index: int) -> str:
-        taken = text_of(ids[int(rows[index])].as_py())
-        return f"key conflict on {image.delta.type.name}: '{taken}' exists already"
+        return exists_already(image.delta.type, ids[int(rows[index])].as_py())
 
     return row_finding(
         image.delta, rows, rule="key", property_name="id", message=message, is_conflict=True
@@ -113,7 +102,7 @@ def check_committed(
         row, holder = int(rows[index]), holders[int(taken[index])].as_py()
         return _held_by(delta, group, row, others.column("id")[holder].as_py(), ids[row].as_py())
 
-    return row_finding(delta, rows, rule="unique", property_name=_single(group), message=word)
+    return row_finding(delta, rows, rule="unique", property_name=single(group), message=word)
 
 
 def _most_selective(image: TableImage, group: tuple[str, ...]) -> tuple[str, pa.Array]:
@@ -153,12 +142,4 @@ def _match(rows: pa.Table, others: pa.Table, group: tuple[str, ...]) -> pa.Array
 
 
 def _held_by(delta: TableDelta, group: tuple[str, ...], row: int, one: str, other: str) -> str:
-    value = member_value(delta.rows, group, row)
-    return (
-        f"@unique violation on {delta.type.name}.{member_name(group)}: "
-        f"value {value} held by '{text_of(one)}' and '{text_of(other)}'"
-    )
-
-
-def _single(members: tuple[str, ...]) -> str | None:
-    return members[0] if len(members) == 1 else None
+    return held_twice(delta.type, group, member_values(delta.rows, group, row), one, other)

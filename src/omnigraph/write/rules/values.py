@@ -15,9 +15,10 @@ import pyarrow as pa
 from omnigraph.schema.catalog import Check, NodeType, Property, Range, Scalar
 from omnigraph.write.delta import TableDelta
 from omnigraph.write.rules.arrays import NO_POSITIONS, pc, true_at
-from omnigraph.write.rules.findings import Finding, Positions, row_finding, text_of
+from omnigraph.write.rules.findings import Finding, Positions, row_finding
 from omnigraph.write.rules.identity import identity_members
 from omnigraph.write.rules.patterns import texts_without
+from omnigraph.write.rules.words import text_of
 
 _INTEGER_BOUNDS = {
     Scalar.I32: (-(2**31), 2**31 - 1),
