@@ -96,13 +96,14 @@ def derived_ulids(run_id: str, source: int, lines: npt.NDArray[np.int64]) -> pa.
     agree, ids ascend with (source, line), and two runs of the same millisecond meet only if their
     numbers lie as close as their rows. ``run_id`` is a ULID; it gives the time.
     """
-    if len(run_id) != ULID_LENGTH or not set(run_id) <= set(_ALPHABET.tobytes().decode()):
-        raise InternalError(f"not a run id: {run_id!r}")
+    digits = _ALPHABET.tobytes().decode()
+    if len(run_id) != ULID_LENGTH or not set(run_id) <= set(digits) or run_id[0] > "7":
+        raise InternalError(f"not a ULID: {run_id!r}")
     if not 0 <= source < _SOURCES_MAX or (len(lines) and int(lines.max()) >= _LINES_MAX):
-        raise InternalError(f"no ids for line {int(lines.max())} of source {source}")
+        raise InternalError(f"no ids for source {source} of {len(lines)} lines")
     time_ms = 0
     for character in run_id[:10]:
-        time_ms = time_ms * 32 + _ALPHABET.tolist().index(ord(character))
+        time_ms = time_ms * 32 + digits.index(character)
     # One bit stays free, so that adding a place never runs over into the time.
     start = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:10], "big") >> 1
     start += (time_ms << 80) + source * _LINES_MAX

@@ -20,7 +20,6 @@ from omnigraph.load.export import write_jsonl
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
 from omnigraph.query.engine import Explanation, QueryEngine
-from omnigraph.query.exec.limits import Limits
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
@@ -110,7 +109,7 @@ class SnapshotView:
         """Run a read on this snapshot; see ``Graph.query``."""
         engine, snapshot = self._engine, self._snapshot
         prepared = engine.prepare(text, name, self._schema)
-        limits = Limits.of(timeout_s, memory_bytes)
+        limits = engine.limits(timeout_s, memory_bytes)
         return QueryResult(
             engine.read(prepared, snapshot, params, limits),
             query_name=prepared.query.name,
@@ -134,7 +133,7 @@ class SnapshotView:
             self._engine.prepare(text, name, self._schema),
             self._snapshot,
             params,
-            Limits.of(timeout_s, memory_bytes),
+            self._engine.limits(timeout_s, memory_bytes),
             analyze=analyze,
         )
 

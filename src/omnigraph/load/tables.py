@@ -10,7 +10,7 @@ are respected: an integer column is not text, however easily it could be printed
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,7 +46,7 @@ def rows_from_table(
         raise input_error(problems)
     arrays: list[pa.ChunkedArray] = []
     schema = table_schema(graph_type)
-    source_of = _column_sources(graph_type, given)
+    source_of = column_sources(graph_type, given)
     for field in schema:
         column = source_of.get(field.name)
         if column is None:
@@ -152,8 +152,8 @@ def _columns_of(
             problems.append(Problem(source=source, message=f"column {name!r} {reason}"))
         else:
             given[name] = values
-    problems += _name_problems(graph_type, given, opened.index_names, source)
-    known = _known_names(graph_type)
+    problems += name_problems(graph_type, given, opened.index_names, source)
+    known = known_names(graph_type)
     columns: dict[str, pa.ChunkedArray] = {}
     for name in (n for n in given if n in known):
         prop = graph_type.by_name.get(name)
@@ -199,18 +199,19 @@ def _endpoint_names(graph_type: GraphType) -> tuple[tuple[str, str], ...]:
     return tuple(p for p in _ENDPOINTS if not any(n in graph_type.by_name for n in p))
 
 
-def _known_names(graph_type: GraphType) -> set[str]:
-    """What a column may be called."""
+def known_names(graph_type: GraphType) -> set[str]:
+    """What a column of a table of this type may be called."""
     known = {"id", *graph_type.by_name}
     if isinstance(graph_type, EdgeType):
         known.update(n for pair in _endpoint_names(graph_type) for n in pair)
     return known
 
 
-def _name_problems(
+def name_problems(
     graph_type: GraphType, given: Collection[str], index_names: Iterable[Any], source: str
 ) -> list[Problem]:
-    known = _known_names(graph_type)
+    """What is wrong with the names of columns, before anything is read."""
+    known = known_names(graph_type)
     messages = [
         f"'{name}' is the index of the DataFrame, and the index is not read: call reset_index()"
         for name in index_names
@@ -231,7 +232,7 @@ def _name_problems(
     return [Problem(source=source, message=m) for m in messages]
 
 
-def _column_sources(graph_type: GraphType, given: Mapping[str, pa.ChunkedArray]) -> dict[str, str]:
+def column_sources(graph_type: GraphType, given: Collection[str]) -> dict[str, str]:
     """For each column of the table, the name of the given column that fills it."""
     sources = {name: name for name in given}
     if isinstance(graph_type, EdgeType):
@@ -273,20 +274,25 @@ def _first_problem(chunk: pa.Array, before: int, property_type: PropertyType) ->
     shortest = bisect.bisect_left(
         range(1, len(chunk) + 1),
         True,
-        key=lambda n: _refusal(chunk.slice(0, n), property_type) != "",
+        key=lambda n: refusal(chunk.slice(0, n), property_type) != "",
     )
-    value = chunk.slice(shortest, 1)
-    message = _refusal(value, property_type)
-    try:
-        converter(property_type)(value[0].as_py())
-    except ValueRefused as refused:
-        message = str(refused)
-    except (ValueError, OverflowError):
-        pass  # Python cannot even express it; Arrow's words must do
+    message = value_problem(chunk.slice(shortest, 1), property_type)
     return Problem(line=before + shortest + 1, message=message)
 
 
-def _refusal(chunk: pa.Array, property_type: PropertyType) -> str:
+def value_problem(value: pa.Array, property_type: PropertyType) -> str:
+    """Why the one value of an array is not a value of the property."""
+    try:
+        converter(property_type)(value[0].as_py())
+    except ValueRefused as refused:
+        return str(refused)
+    except (ValueError, OverflowError):
+        pass  # Python cannot even express it; Arrow's words must do
+    return refusal(value, property_type)
+
+
+def refusal(chunk: pa.Array, property_type: PropertyType) -> str:
+    """Why some value of an array is not a value of the property; empty if all are."""
     try:
         to_column(chunk, property_type)
     except (ColumnRefused, pa.ArrowException) as error:

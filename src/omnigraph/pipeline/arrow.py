@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.types as pt
 
-from omnigraph.errors import InternalError
+from omnigraph.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -141,6 +141,40 @@ def _type_ddl(carried: pa.DataType) -> str:
     if pt.is_struct(carried):
         return f"struct<{', '.join(_column_ddl(f, separator=': ') for f in carried)}>"
     return _SPARK_WORDS[carried]
+
+
+def arrow_of(schema: StructType) -> pa.Schema:
+    """The schema of batches that Spark gives or takes for any Spark schema.
+
+    Raises ``UsageError`` for types that nothing of ours could be read from, such as maps.
+    """
+    return pa.schema(
+        [pa.field(f.name, _arrow_type(f.dataType, f.name), nullable=f.nullable) for f in schema]
+    )
+
+
+def _arrow_type(kind: DataType, name: str) -> pa.DataType:
+    from pyspark.sql import types
+
+    if isinstance(kind, types.ArrayType):
+        inner = _arrow_type(kind.elementType, name)
+        return pa.list_(pa.field("element", inner, nullable=kind.containsNull))
+    if isinstance(kind, types.StructType):
+        return pa.struct(list(arrow_of(kind)))
+    if isinstance(kind, types.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, types.StringType):
+        return pa.string()
+    words = {word: arrow for arrow, word in _SPARK_WORDS.items()} | {
+        "tinyint": pa.int8(),
+        "smallint": pa.int16(),
+        "timestamp_ntz": pa.timestamp("us"),
+        "void": pa.null(),
+    }
+    found = words.get(kind.simpleString())
+    if found is None:
+        raise UsageError(f"column '{name}' is {kind.simpleString()}, which no property can hold")
+    return found
 
 
 # -- batches -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import RLock
 from typing import Any
 
@@ -38,6 +38,7 @@ QUERIES_MAX = 512
 TEXT_MAX = 100_000
 """Longer texts are compiled anew each time."""
 WORLDS_MAX = 4
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,17 @@ class QueryEngine:
         self._prepared: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
         self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
         self._caches = Caches()
+        self._limits = Limits.of(None, None)
         self._lock = RLock()
+
+    def limits(self, timeout_s: float | None, memory_bytes: int | None) -> Limits:
+        """What was asked for, else what the environment said when the graph was opened."""
+        if timeout_s is None and memory_bytes is None:
+            return self._limits
+        return Limits.of(
+            self._limits.timeout_s if timeout_s is None else timeout_s,
+            self._limits.memory_bytes if memory_bytes is None else memory_bytes,
+        )
 
     def prepare(self, text: str, name: str | None, schema: AcceptedSchema) -> Prepared:
         """The query of a text that is meant, checked against a schema."""
@@ -159,10 +170,8 @@ class QueryEngine:
 
     def values(self, query: typed.Query, params: Mapping[str, Any] | None) -> Values:
         """What a query is run with, checked before anything runs."""
-        now_us = self._repository.clock.now_us()
-        milliseconds = now_us // 1000
-        now = datetime.fromtimestamp(milliseconds // 1000, UTC)
-        now = now.replace(microsecond=milliseconds % 1000 * 1000)
+        milliseconds = self._repository.clock.now_us() // 1000
+        now = EPOCH + timedelta(milliseconds=milliseconds)
         return Values(params=bind(query.params, params), now=now)
 
     def _run(

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from omnigraph.errors import InternalError
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
@@ -108,7 +109,7 @@ def piece_batches(
     ``_rowid`` and ``_rowaddr`` come too.
     """
     if condition is not None and piece.rows is not None:
-        raise ValueError("a condition goes with whole fragments")
+        raise InternalError("a condition goes with whole fragments")
     dataset = table.dataset
     with translated(f"scanning {table.name.path}", referenced=True):
         yield from dataset.scanner(

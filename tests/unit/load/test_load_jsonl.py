@@ -142,7 +142,9 @@ def test_few_unusual_lines_do_not_make_the_others_slow(monkeypatch):
     monkeypatch.setattr(
         blocks.exact,
         "read_lines",
-        lambda lines, shape: plain((exactly.append(n) or (n, x) for n, x in lines), shape),
+        lambda lines, shape, **more: plain(
+            ((exactly.append(n) or (n, x)) for n, x in lines), shape, **more
+        ),
     )
     lines = [node("All", w=i).replace("{}", "") for i in range(5000)]
     lines[1234] = node("All", w=0).replace("0", "-0")
@@ -291,7 +293,9 @@ def test_unusual_starts_do_not_slow_usual_lines_of_the_same_block(monkeypatch):
     monkeypatch.setattr(
         blocks.exact,
         "read_lines",
-        lambda lines, shape: plain((exactly.append(n) or (n, x) for n, x in lines), shape),
+        lambda lines, shape, **more: plain(
+            ((exactly.append(n) or (n, x)) for n, x in lines), shape, **more
+        ),
     )
     odd = [
         '{"type":"Bare"}\n',

@@ -19,6 +19,7 @@ from omnigraph.query.topology.adjacency import TARGET_BITS, TARGET_MASK, Adjacen
 from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.vertices import Vertices
 
+FEW_ORIGINS = 32
 DENSE_PART = 4
 """From a fourth of all origins on, counting over all edges beats following some."""
 
@@ -43,6 +44,9 @@ def expand(frame: Frame, step: Expand, edges: EdgeTable, guard: Guard) -> Frame:
         return grown.plus(step.edge_variable, EdgeBinding(edges, addresses[places]))
     if step.low == 1 and (step.high == 1 or edges.source is not edges.target):
         # Edges between different types never chain: more hops than one find nothing new.
+        if len(origins) <= FEW_ORIGINS and _carries_nothing(frame, step):
+            reached = _from_few(origins, edges, step.direction, guard, where)
+            return Frame(len(reached), {step.target: NodeBinding(target, vertices=reached)})
         index, reached, _, _ = _one_hop(
             origins, edges, step.direction, guard, frame, where, per_edge=False
         )
@@ -52,6 +56,22 @@ def expand(frame: Frame, step: Expand, edges: EdgeTable, guard: Guard) -> Frame:
         index, reached = _many_hops(frame, origins, step, edges, guard, where)
     grown = _kept(frame, step).take(index)
     return grown.plus(step.target, NodeBinding(target, vertices=reached))
+
+
+def _carries_nothing(frame: Frame, step: Expand) -> bool:
+    """Whether rows are nothing but their new end."""
+    return step.keep == () and not frame.tags and frame.weights is None and frame.scores is None
+
+
+def _from_few(
+    origins: Vertices, edges: EdgeTable, direction: Side, guard: Guard, where: str
+) -> Vertices:
+    """What a few origins reach, range by range: cheaper than arrays of ranges."""
+    adjacency = edges.adjacency(direction, origins, per_edge=False)
+    ranges = [adjacency.range_of(origin) for origin in origins.tolist()]
+    guard.check_rows(sum(last - first for first, last in ranges), 1, where)
+    parts = [adjacency.keys[first:last] for first, last in ranges]
+    return (parts[0] if len(parts) == 1 else _joined(parts)) & TARGET_MASK
 
 
 def _kept(frame: Frame, step: Expand) -> Frame:

@@ -20,6 +20,8 @@ from omnigraph.storage.layout import Addresses, Positions
 if TYPE_CHECKING:
     from omnigraph.query.exec.world import EdgeTable, NodeTable
 
+FEW = 256
+"""So few values are quicker through a set than through arrays."""
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
@@ -65,7 +67,11 @@ class NodeBinding:
 
     def distinct(self, name: str) -> tuple[int, dict[str, Binding]]:
         """Each node once: how many, and as the only variable."""
-        values = np.unique(self.identity)
+        values = self.identity
+        if len(values) > FEW:
+            values = np.unique(values)
+        else:
+            values = np.array(sorted(set(values.tolist())), np.int64)
         known = self._vertices is not None
         made = NodeBinding(
             self.table, rows=None if known else values, vertices=values if known else None

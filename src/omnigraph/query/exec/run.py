@@ -21,11 +21,11 @@ from omnigraph.query.exec.aggregate import Grouped, codes_of
 from omnigraph.query.exec.blocks import attach, outer_frame, solutions
 from omnigraph.query.exec.evaluate import Values, evaluate, holds
 from omnigraph.query.exec.frame import Frame, Index, Mask, NodeBinding
-from omnigraph.query.exec.grouping import group
+from omnigraph.query.exec.grouping import distinct_count, group
 from omnigraph.query.exec.join import compact, equal_rows, product
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.order import SortKey, order_rows, sortable
-from omnigraph.query.exec.outputs import objects, plain, result_schema
+from omnigraph.query.exec.outputs import objects, plain, whole_number
 from omnigraph.query.exec.profile import Profile
 from omnigraph.query.exec.rank import Searcher
 from omnigraph.query.exec.rows import FrameRows
@@ -229,7 +229,7 @@ class Run:
         return made
 
     def _table(self, outputs: tuple[typed.Output, ...], columns: list[pa.Array]) -> pa.Table:
-        schema = result_schema(outputs, self.world.catalog)
+        schema = self.world.result_schema(outputs)
         arrays = [
             c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, schema, strict=True)
         ]
@@ -239,6 +239,8 @@ class Run:
         if (count := self._known_count(plan)) is not None:
             return self._table(plan.outputs, [pa.array([count])] * len(plan.outputs))
         frame = self._frame(plan.input)
+        if (counts := _plain_counts(plan.outputs, frame)) is not None:
+            return self._table(plan.outputs, [whole_number(n) for n in counts])
         rows = FrameRows(frame, self)
         keys = [o.value for o in plan.outputs if not isinstance(o.value, typed.Aggregate)]
         values: dict[int, pa.Array] = {}
@@ -359,6 +361,25 @@ class Run:
         steps.Distinct: _distinct,
         steps.Order: _order,
     }
+
+
+def _plain_counts(outputs: tuple[typed.Output, ...], frame: Frame) -> list[int] | None:
+    """The only row of a result that counts rows or distinct nodes; None if it is anything else."""
+    counts: list[int] = []
+    for output in outputs:
+        call = output.value
+        if not isinstance(call, typed.Aggregate) or call.function != "count":
+            return None
+        if call.operand == ROW and not call.distinct:
+            counts.append(frame.weight_sum())
+        elif isinstance(call.operand, typed.Entity) and not call.operand.type.nullable:
+            if not call.distinct:
+                return None
+            binding = frame.bindings[call.operand.variable]
+            counts.append(distinct_count([binding.identity], frame.length))
+        else:
+            return None
+    return counts
 
 
 def _column_key(values: pa.Array) -> Callable[[Index], SortKey]:

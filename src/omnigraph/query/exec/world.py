@@ -20,7 +20,9 @@ import pyarrow as pa
 from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.query import typed
 from omnigraph.query.exec.columns import Kept, TableColumns
+from omnigraph.query.exec.outputs import result_schema
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.exec.text_indexes import TextIndexes
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
@@ -32,6 +34,7 @@ from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
 MODE_VARIABLE = "OMNIGRAPH_TRAVERSAL_MODE"
+SCHEMAS_MAX = 512
 LOOKUP_BATCH = 10_000
 """Ids in one condition; more are asked in several."""
 LOOKUP_COST = 40
@@ -97,6 +100,7 @@ class World:
         self._repository = repository
         self._nodes: dict[str, NodeTable] = {}
         self._edges: dict[str, EdgeTable] = {}
+        self._schemas: dict[int, tuple[tuple[typed.Output, ...], pa.Schema]] = {}
         self._lock = RLock()
         self.opened: list[Table] = []
         """Tables opened so far, for counting requests."""
@@ -125,6 +129,16 @@ class World:
         table = self._repository.table(pin)
         self.opened.append(table)
         return table
+
+    def result_schema(self, outputs: tuple[typed.Output, ...]) -> pa.Schema:
+        """The columns of a result; made once for the outputs of a plan."""
+        found = self._schemas.get(id(outputs))
+        if found is None or found[0] is not outputs:
+            if len(self._schemas) >= SCHEMAS_MAX:
+                self._schemas.clear()
+            found = (outputs, result_schema(outputs, self.catalog))
+            self._schemas[id(outputs)] = found
+        return found[1]
 
     def requests(self) -> int:
         """Requests that reading tables has taken so far."""
@@ -223,6 +237,10 @@ class NodeTable:
 
     def find(self, ids: Sequence[str]) -> Positions:
         """Positions of ids, each once, in storage order; absent ones are left out."""
+        if len(ids) == 1 and self.whole:
+            # Nothing but integers: a lookup by key is mostly this.
+            row = self.pinned.row(self.space.number_of(ids[0]))
+            return np.array([row] if row >= 0 else [], np.int64)
         wanted: pa.StringArray = pa.array(list(dict.fromkeys(ids)), pa.string())
         if self.columns.table is None or not len(wanted):
             return np.empty(0, np.int64)
@@ -272,6 +290,8 @@ class EdgeTable:
         self.source = world.node(edge.source)
         self.target = world.node(edge.target)
         self.topology = world.caches.edges(edge, self.source.type, self.target.type)
+        self._whole: dict[tuple[Side, bool], Adjacency] = {}
+        """Adjacencies of all edges that this snapshot has used."""
 
     @cached_property
     def columns(self) -> TableColumns:
@@ -297,6 +317,8 @@ class EdgeTable:
 
     def adjacency(self, side: Side, origins: Vertices, *, per_edge: bool) -> Adjacency:
         """At least the edges of these origins."""
+        if (found := self._whole.get((side, per_edge))) is not None:
+            return found
         table = self.columns.table
         if table is None or not self.row_count:
             return (
@@ -308,7 +330,9 @@ class EdgeTable:
                     # Numbers in the order of rows make later steps cheap.
                     if len(end.space) == 0 and end.columns.fits("id"):
                         _ = end.pinned
-            return self.topology.adjacency(table, side, per_edge=per_edge)
+            found = self.topology.adjacency(table, side, per_edge=per_edge)
+            self._whole[side, per_edge] = found
+            return found
         return _small(self._look_up(table, side, np.unique(origins)), per_edge=per_edge)
 
     def _by_adjacency(self, table: Table, side: Side, origins: int, *, per_edge: bool) -> bool:

@@ -27,6 +27,7 @@ Vertices = npt.NDArray[np.int64]
 NOTHING = -1
 FEW = 2_000
 """Up to so many ids are looked up one by one; more go through one vectorised pass."""
+ASKED_MAX = 100_000
 SCANS_PER_INDEX = 8
 """An index by hash costs about as much as so many scans of all ids."""
 
@@ -41,6 +42,8 @@ class VertexSpace:
         self._hashes = _HashIndex()
         self._scans = 0
         self._parts: dict[tuple[str, ...], _Part] = {}
+        self._asked: dict[str, int] = {}
+        """Single ids that were asked for lately; a number never changes."""
         self._lock = RLock()
 
     def __len__(self) -> int:
@@ -60,6 +63,18 @@ class VertexSpace:
         if len(numbers) and numbers.min() < 0:
             return self.ids.take(pa.array(numbers, mask=numbers < 0))
         return self.ids.take(pa.array(numbers))
+
+    def number_of(self, text: str) -> int:
+        """The number of one id; ``NOTHING`` if it was never seen."""
+        known = self._asked.get(text)
+        if known is not None:
+            return known
+        number = int(self.find(pa.array([text], pa.string()))[0])
+        if number >= 0:
+            if len(self._asked) >= ASKED_MAX:
+                self._asked.clear()
+            self._asked[text] = number
+        return number
 
     def find(self, ids: pa.StringArray) -> Vertices:
         """Numbers of ids; ``NOTHING`` for those never seen."""
@@ -173,6 +188,13 @@ class PinnedVertices:
         rows = np.full(space, NOTHING, np.int64)
         rows[numbers] = np.arange(count, dtype=np.int64)
         return PinnedVertices(vertex_of_row=numbers, row_of_vertex=rows, row_count=count)
+
+    def row(self, vertex: int) -> int:
+        """The row of one number; ``NOTHING`` where this version has none."""
+        if self.row_of_vertex is None:
+            return vertex if vertex < self.row_count else NOTHING
+        known = 0 <= vertex < len(self.row_of_vertex)
+        return int(self.row_of_vertex[vertex]) if known else NOTHING
 
     def rows(self, vertices: Vertices) -> Positions:
         """Rows of numbers; ``NOTHING`` where this version has none."""

@@ -1,0 +1,1 @@
+"""Query plans as Spark DataFrames: one function per step, answers as the local engine gives them."""

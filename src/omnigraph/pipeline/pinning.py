@@ -1,0 +1,44 @@
+"""A graph by its place, branch and commit, pinned: for who has no open graph at hand.
+
+options of a data source -> [pinning] -> PinnedGraph
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from omnigraph.errors import NotFoundError
+from omnigraph.manifest.lookup import commit_named
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN
+from omnigraph.pipeline.tables import PinnedGraph
+from omnigraph.storage.location import Location
+
+
+@contextmanager
+def opened(location: Location) -> Generator[Repository]:
+    """The graph at a place, closed at the end. Raises ``NotFoundError`` if there is none."""
+    folder = location.local_path
+    if folder is not None and not folder.is_dir():
+        raise NotFoundError(f"no graph at {location.uri}: no such folder")
+    repository = Repository(location)
+    try:
+        yield repository
+    finally:
+        repository.close()
+
+
+def pin_graph(
+    location: Location, *, branch: str | None = None, commit: str | None = None
+) -> PinnedGraph:
+    """The newest state of a branch, or the state at one of its commits."""
+    name = branch or MAIN
+    with opened(location) as repository:
+        known = repository.branch(name)
+        if commit is None:
+            return PinnedGraph.of(repository, known.head.snapshot)
+        found = commit_named(known.store.history(known.head), commit, name)
+        # A commit from before the branch was made is a version of the manifest it was made in.
+        store = known.store if found.branch == name else repository.branch(found.branch).store
+        return PinnedGraph.of(repository, store.at(found.manifest_version).snapshot)
