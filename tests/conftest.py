@@ -1,6 +1,7 @@
-"""Fixtures that every test folder shares: a place to put a graph, and Hypothesis profiles.
+"""Fixtures that every test folder shares: a place to put a graph, Spark, and Hypothesis profiles.
 
-The S3 server is started by the first test that asks for it, one per test process.
+The S3 server is started by the first test that asks for it, one per test process; so is Spark's
+JVM, which serves every kind of session.
 """
 
 from __future__ import annotations
@@ -9,12 +10,19 @@ import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.s3 import BUCKET, S3Server, run_s3_server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from omnigraph.testing.cluster import SparkCluster
+    from omnigraph.testing.spark import SparkSessions
 
 # A deadline measures the machine, not the code. Everything else that differs between a laptop and
 # CI is the choice of examples: CI must give the same answer twice.
@@ -71,3 +79,75 @@ def _s3_place(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> s
         monkeypatch.setenv(name, value)
     # The server is this process's own, so a counter is unique enough, and it reads well in a log.
     return f"s3://{BUCKET}/t{next(_prefixes)}"
+
+
+# In this order, because each change from one kind of session to another takes time.
+SPARK_FIXTURES = ("spark", "spark_stopped", "spark_connect", "spark_cluster", "on_cluster")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on Spark run first, by kind of session, and in one process: it has the JVM."""
+
+    def place(item: pytest.Item) -> int:
+        used = [SPARK_FIXTURES.index(f) for f in SPARK_FIXTURES if f in _fixtures(item)]
+        return max(used, default=len(SPARK_FIXTURES))
+
+    for item in items:
+        if place(item) < len(SPARK_FIXTURES) or "/tests/spark/" in item.path.as_posix():
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=place)
+
+
+def _fixtures(item: pytest.Item) -> list[str]:
+    return getattr(item, "fixturenames", [])
+
+
+@pytest.fixture(scope="session")
+def spark_sessions() -> Iterator[SparkSessions]:
+    """The sessions of this test process: one at a time."""
+    from omnigraph.testing.spark import SparkSessions
+
+    sessions = SparkSessions()
+    yield sessions
+    sessions.stop()
+
+
+@pytest.fixture
+def spark(spark_sessions: SparkSessions) -> SparkSession:
+    """A quiet classic session, ``local[2]``; the same one for every test."""
+    return spark_sessions.local()
+
+
+@pytest.fixture
+def spark_stopped(spark_sessions: SparkSessions) -> SparkSessions:
+    """No session, but the JVM of the tests: a session that somebody makes now will be in it."""
+    spark_sessions.local()
+    spark_sessions.stop()
+    return spark_sessions
+
+
+@pytest.fixture
+def spark_connect(spark_sessions: SparkSessions) -> SparkSession:
+    """A session of Spark Connect; its workers do not have omnigraph."""
+    return spark_sessions.connect()
+
+
+@pytest.fixture(scope="session")
+def running_cluster() -> Iterator[SparkCluster]:
+    from omnigraph.testing.cluster import run_spark_cluster
+
+    with run_spark_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def spark_cluster(running_cluster: SparkCluster) -> SparkCluster:
+    """A master and two workers, all of them running; the workers do not have omnigraph."""
+    running_cluster.start()  # A test may have killed one.
+    return running_cluster
+
+
+@pytest.fixture
+def on_cluster(spark_sessions: SparkSessions, spark_cluster: SparkCluster) -> SparkSession:
+    """A classic session on ``spark_cluster``."""
+    return spark_sessions.on(spark_cluster)

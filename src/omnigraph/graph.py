@@ -203,6 +203,8 @@ class Graph:
         name: str | None = None,
         branch: str = MAIN,
         commit: str | None = None,
+        engine: str = "local",
+        spark: Any = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
     ) -> QueryResult:
@@ -211,12 +213,21 @@ class Graph:
         ``text`` is `.gq` text: one query, or several with ``name`` saying which, or a bare body
         such as ``match { … } return { … }``. ``params`` gives a value to every parameter.
 
+        ``engine="spark"`` runs it on Spark, with the same answer: on the session ``spark``, else on
+        the active one, else on one that is made for this query. Search and rankings are local only.
+
         Raises ``QueryError`` (the text has findings), ``ParameterError`` (missing, unknown or wrong
         parameters) and ``LimitError`` (more time or memory than allowed: ``timeout_s``,
         ``memory_bytes``, or the environment's OMNIGRAPH_QUERY_TIMEOUT and _MEMORY).
         """
         return self._view(branch, commit).query(
-            text, params, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes
+            text,
+            params,
+            name=name,
+            engine=engine,
+            spark=spark,
+            timeout_s=timeout_s,
+            memory_bytes=memory_bytes,
         )
 
     def explain(

@@ -19,7 +19,9 @@ from omnigraph.errors import UsageError
 from omnigraph.load.export import write_jsonl
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
-from omnigraph.query.engine import Explanation, QueryEngine
+from omnigraph.query.engine import Explanation, QueryEngine, read_of
+from omnigraph.query.exec.limits import Limits
+from omnigraph.query.typed import Query
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
@@ -103,19 +105,36 @@ class SnapshotView:
         params: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
+        engine: str = "local",
+        spark: Any = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
     ) -> QueryResult:
         """Run a read on this snapshot; see ``Graph.query``."""
-        engine, snapshot = self._engine, self._snapshot
-        prepared = engine.prepare(text, name, self._schema)
-        limits = engine.limits(timeout_s, memory_bytes)
+        snapshot = self._snapshot
+        prepared = self._engine.prepare(text, name, self._schema)
+        limits = self._engine.limits(timeout_s, memory_bytes)
+        if _on_spark(engine, spark, memory_bytes):
+            rows = self._read_on_spark(prepared.query, params, limits, spark)
+        else:
+            rows = self._engine.read(prepared, snapshot, params, limits)
         return QueryResult(
-            engine.read(prepared, snapshot, params, limits),
+            rows,
             query_name=prepared.query.name,
             branch=snapshot.branch,
             commit_id=snapshot.head.id,
             manifest_version=snapshot.version,
+        )
+
+    def _read_on_spark(
+        self, query: Query, params: Mapping[str, Any] | None, limits: Limits, spark: Any
+    ) -> pa.Table:
+        # Spark is an option, and slow to import.
+        from omnigraph.pipeline.query import query_snapshot
+
+        read, values = read_of(query), self._engine.values(query, params)
+        return query_snapshot(
+            self._repository, self._snapshot, read, values, spark, timeout_s=limits.timeout_s
         )
 
     def explain(
@@ -210,3 +229,17 @@ class SnapshotView:
             native_dataset_branch=None,
             entity_count=pin.row_count if pin else 0,
         )
+
+
+def _on_spark(engine: str, spark: Any, memory_bytes: int | None) -> bool:
+    """Whether a query is for Spark; what would be ignored is refused."""
+    if engine not in ("local", "spark"):
+        raise UsageError(f"unknown engine '{engine}'", hint="use local or spark")
+    if engine == "local" and spark is not None:
+        raise UsageError("a Spark session is given, and the engine is local", hint='engine="spark"')
+    if engine == "spark" and memory_bytes is not None:
+        raise UsageError(
+            "memory_bytes is a limit of the local engine",
+            hint="Spark's memory is a setting of its session",
+        )
+    return engine == "spark"

@@ -33,6 +33,9 @@ class _Target:
     arrow: pa.DataType
 
 
+_ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
+
+
 class ColumnRefused(Exception):
     """Some value of the column is not a value of the property.
 
@@ -214,15 +217,22 @@ def _datetime(array: pa.Array, target: _Target) -> pa.Array:
 
 
 def _parse_instants(array: pa.Array) -> pa.Array:
-    """Text to instants in microseconds; either all with a zone or all without.
+    """Text to instants in microseconds.
 
     Microseconds, because text with six decimals is common and the checked cast to milliseconds then
-    tells zeros from a loss.
+    tells zeros from a loss. Arrow takes texts that all have a zone or all have none.
     """
-    try:
-        return array.cast(pa.timestamp("us", tz="UTC"))
-    except pa.ArrowInvalid:
-        return array.cast(pa.timestamp("us"))
+    zoned, naive = pa.timestamp("us", tz="UTC"), pa.timestamp("us")
+    for kind in (zoned, naive):
+        try:
+            return array.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    has_zone = pc.fill_null(pc.match_substring_regex(array, _ZONE), False)
+    nothing = pa.scalar(None, array.type)
+    with_zone = pc.if_else(has_zone, array, nothing).cast(zoned)
+    without = pc.if_else(has_zone, nothing, array).cast(naive)
+    return pc.if_else(has_zone, with_zone, without.cast(zoned))
 
 
 def _within(array: pa.Array, integer: pa.DataType, low: int, high: int) -> pa.Array:

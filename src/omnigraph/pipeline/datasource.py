@@ -4,8 +4,13 @@
 
 Spark makes these objects in processes of its own beside the driver, pickles them, and reads with
 the copies: so everything that says *which* rows are read is decided in the constructor, once, and
-travels in every partition. Spark's interface for data sources written in Python takes no columns
-away: ``.schema("name string, age int")`` before ``load`` does, and so does ``table_frame``.
+travels in every partition.
+
+Spark's interface for data sources in Python takes no columns away; the option ``columns`` does, or
+``.schema("name string, age int")`` before ``load``. It can push filters down, but it keeps the
+filters of one query for the next query on the same DataFrame, and then rows are missing (Spark 4.1
+to 4.3; a test shows it). So filters are given by the option ``where``, which is always right, and
+Spark's own are taken only with ``option("pushdown", "true")``, for a DataFrame that is used once.
 """
 
 from __future__ import annotations
@@ -13,34 +18,27 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from pyspark.sql import datasource as spark_api
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    Filter,
     InputPartition,
     WriterCommitMessage,
 )
 
+from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
 from omnigraph.ids import SystemIds
 from omnigraph.lang.suggest import did_you_mean
-from omnigraph.load.tables import rows_from_table
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.pipeline.arrow import arrow_of, spark_schema, to_spark
-from omnigraph.pipeline.parts import (
-    SOURCE_NAME,
-    FrameWrite,
-    load_parts,
-    remove_parts,
-    write_part,
-)
+from omnigraph.pipeline.package import ship
 from omnigraph.pipeline.pinning import pin_graph
 from omnigraph.pipeline.scan import Scan
-from omnigraph.pipeline.tables import PinnedGraph
-from omnigraph.query import typed
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.location import Location, locate
@@ -53,21 +51,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from omnigraph.pipeline.parts import FrameWrite
+    from omnigraph.pipeline.tables import PinnedGraph
+
 FORMAT = "omnigraph"
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-_OPTIONS = ("graph", "type", "branch", "commit", "mode", "actor", "message")
+_READING = ("columns", "where", "pushdown", "commit")
+_WRITING = ("mode", "actor", "message")
+_OPTIONS = ("graph", "type", "branch", *_READING, *_WRITING)
 _ENVIRONMENT = "aws_"
 """Options that begin so stand for the environment variables of the same name."""
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format known to a session; call it again after changing the session's push-down.
-
-    Filters are pushed down if the session allows it: Spark refuses a source that could push when
-    its ``spark.sql.python.filterPushdown.enabled`` is off, and it is off unless somebody set it.
-    """
-    allowed = str(spark.conf.get(PUSHDOWN, "false")).lower() == "true"
-    spark.dataSource.register(PushingSource if allowed else GraphSource)
+    """Make the format known to a session, whose workers get omnigraph's code with it."""
+    ship(spark)
+    spark.dataSource.register(GraphSource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,37 +74,43 @@ class Options:
 
     location: Location
     type_name: str
-    branch: str | None
-    commit: str | None
-    mode: WriteMode | None
-    actor: str | None
-    message: str | None
+    branch: str | None = None
+    commit: str | None = None
+    columns: tuple[str, ...] | None = None
+    where: str | None = None
+    pushdown: bool = False
+    mode: WriteMode | None = None
+    actor: str | None = None
+    message: str | None = None
 
     @staticmethod
     def of(given: Mapping[str, str], environ: Mapping[str, str]) -> Options:
-        """Read options, whose names Spark gives in lower case."""
+        """Read options; their names in any case, as Spark has it."""
+        options = {name.lower(): value for name, value in given.items()}
         # `load(path)` arrives as the option "path".
-        known = (*_OPTIONS, "path")
-        for name in given:
-            if name.lower() not in known and not name.lower().startswith(_ENVIRONMENT):
+        options.setdefault("graph", options.pop("path", ""))
+        for name in options:
+            if name not in _OPTIONS and not name.startswith(_ENVIRONMENT):
                 raise UsageError(
                     f"the format '{FORMAT}' has no option '{name}'",
                     hint=did_you_mean(name, _OPTIONS) or f"it has {', '.join(_OPTIONS)}",
                 )
-        options = {name.lower(): value for name, value in given.items()}
-        place = options.get("graph") or options.get("path")
-        if not place:
+        if not options["graph"]:
             raise UsageError(
                 "no graph named", hint=f'say .format("{FORMAT}").option("graph", "PLACE")'
             )
         if not options.get("type"):
             raise UsageError("no type named", hint='say .option("type", "Person")')
         settings = {n.upper(): v for n, v in options.items() if n.startswith(_ENVIRONMENT)}
+        columns = options.get("columns")
         return Options(
-            location=locate(place, {**environ, **settings}),
+            location=locate(options["graph"], {**environ, **settings}),
             type_name=options["type"],
             branch=options.get("branch"),
             commit=options.get("commit"),
+            columns=None if columns is None else tuple(c.strip() for c in columns.split(",")),
+            where=options.get("where"),
+            pushdown=_truth("pushdown", options.get("pushdown", "false")),
             mode=_mode(options.get("mode")),
             actor=options.get("actor"),
             message=options.get("message"),
@@ -116,37 +120,47 @@ class Options:
 class GraphSource(DataSource):
     """One type of a graph at one moment. The moment is when Spark makes this object."""
 
-    _pushes = False
-
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._options = Options.of(options, os.environ)
-        self._pinned = pin_graph(
-            self._options.location, branch=self._options.branch, commit=self._options.commit
-        )
-        self._type = self._pinned.type(self._options.type_name)
+        self._given = Options.of(options, os.environ)
+        self._scan = _scan(self._given)
 
     @classmethod
     def name(cls) -> str:
         return FORMAT
 
     def schema(self) -> StructType:
-        return spark_schema(table_schema(self._type))
+        return spark_schema(self._scan.schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        _check_schema(schema, self._type)
-        scan = Scan(table=self._pinned.table(self._type), columns=tuple(schema.names))
-        kind = PushingReader if self._pushes else PieceReader
+        _check_schema(schema, self._scan.table.type)
+        scan = replace(self._scan, columns=tuple(schema.names))
+        kind = PushingReader if self._given.pushdown else PieceReader
         return kind(scan, arrow_of(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return PartWriter(_frame_write(self._options, self._pinned, schema, overwrite=overwrite))
+        write = _frame_write(self._given, self._scan.table.type, schema, overwrite=overwrite)
+        return PartWriter(write)
 
 
-class PushingSource(GraphSource):
-    """The same for sessions that let a source take filters."""
+def _scan(options: Options) -> Scan:
+    pinned = pin_graph(options.location, branch=options.branch, commit=options.commit)
+    graph_type = pinned.type(options.type_name)
+    scan = Scan(
+        table=pinned.table(graph_type),
+        columns=options.columns or tuple(table_schema(graph_type).names),
+    )
+    if options.where is None:
+        return scan
+    from omnigraph.pipeline.conditions import condition_of
+    from omnigraph.query.exec.evaluate import Values
 
-    _pushes = True
+    now = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC)
+    return replace(
+        scan,
+        condition=condition_of(options.where, graph_type, pinned.catalog),
+        values=Values(params={}, now=now),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,17 +194,17 @@ class PieceReader(DataSourceReader):
 
 
 class PushingReader(PieceReader):
-    """The same, with the filters of the query as far as they are ours to answer."""
+    """The same, with the filters of the query as far as they are ours to answer.
 
-    def pushFilters(  # noqa: N802 - the name is Spark's
-        self, filters: list[spark_api.Filter]
-    ) -> Iterable[spark_api.Filter]:
+    Spark refuses it where ``spark.sql.python.filterPushdown.enabled`` is off.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         from omnigraph.pipeline.filters import to_conditions
 
         conditions, rest = to_conditions(filters, self._scan.table.type)
         if conditions:
-            whole = typed.And(operands=tuple(conditions))
-            self._scan = replace(self._scan, condition=whole)
+            self._scan = self._scan.narrowed(conditions)
         return rest
 
 
@@ -208,20 +222,29 @@ class PartWriter(DataSourceArrowWriter):
         self._write = write
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        from omnigraph.pipeline.parts import write_part
+
         return PartMessage(write_part(self._write, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        from omnigraph.pipeline.parts import load_parts, remove_parts
+
         names = [m.name for m in messages if isinstance(m, PartMessage) and m.name is not None]
         load_parts(self._write, names)
         remove_parts(self._write)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        from omnigraph.pipeline.parts import remove_parts
+
         remove_parts(self._write)
 
 
 def _frame_write(
-    options: Options, pinned: PinnedGraph, schema: StructType, *, overwrite: bool
+    options: Options, graph_type: GraphType, schema: StructType, *, overwrite: bool
 ) -> FrameWrite:
+    from omnigraph.load.tables import rows_from_table
+    from omnigraph.pipeline.parts import SOURCE_NAME, FrameWrite
+
     if options.commit is not None:
         raise UsageError("a commit is never written to", hint="leave out the option 'commit'")
     if overwrite and options.mode not in (None, WriteMode.OVERWRITE):
@@ -229,7 +252,6 @@ def _frame_write(
             f'mode("overwrite") contradicts option("mode", "{options.mode}")',
             hint='with option("mode", "merge") or "append", say .mode("append")',
         )
-    graph_type = pinned.type(options.type_name)
     given = arrow_of(schema)
     # Whatever is wrong with the columns themselves is told before the first row is computed.
     rows_from_table(graph_type, given.empty_table(), SystemIds(), source_name=SOURCE_NAME)
@@ -271,11 +293,17 @@ def _mode(text: str | None) -> WriteMode | None:
         ) from e
 
 
-def frame_options(pinned: PinnedGraph, **options: Any) -> dict[str, str]:
-    """Options that make ``spark.read.format`` read exactly what ``pinned`` shows."""
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UsageError(f"the option '{name}' is '{text}'", hint="use true or false")
+    return text.lower() == "true"
+
+
+def read_options(pinned: PinnedGraph, type_name: str) -> dict[str, str]:
+    """Options with which ``spark.read.format`` reads exactly what ``pinned`` shows of a type."""
     return {
         "graph": pinned.location.uri,
+        "type": type_name,
         "branch": pinned.branch,
         "commit": pinned.commit_id,
-        **options,
     }

@@ -22,8 +22,6 @@ from omnigraph.query.typed import And, Compare, Const, Expr, InList, IsNull, Not
 from omnigraph.schema.catalog import GraphType, PropertyType, Scalar
 from omnigraph.schema.temporal import instant_ms
 
-VARIABLE = "row"
-"""A condition of a scan is about one row, whatever it is called."""
 _COMPARISONS: dict[type[spark.Filter], typed.CompareOp] = {
     spark.EqualTo: "=",
     spark.GreaterThan: ">",
@@ -99,7 +97,7 @@ def _prop(path: tuple[str, ...], graph_type: GraphType) -> Prop:
         kind = typed.STRING
     else:
         raise _NotSayable
-    return Prop(variable=VARIABLE, column=name, type=kind)
+    return Prop(variable="", column=name, type=kind)
 
 
 def _text(path: tuple[str, ...], graph_type: GraphType) -> Prop:
@@ -143,9 +141,7 @@ def _value(value: Any, kind: PropertyType) -> Any:
         case Scalar.DATE:
             good = type(value) is date
         case Scalar.DATETIME:
-            # Without a zone it would be a time on somebody's clock, and we do not know whose.
-            aware = isinstance(value, datetime) and value.tzinfo is not None
-            good = aware and instant_ms(value) is not None
+            good = isinstance(value, datetime) and _is_instant(value)
         case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
             good = type(value) is int
         case Scalar.F32 | Scalar.F64:
@@ -155,3 +151,8 @@ def _value(value: Any, kind: PropertyType) -> Any:
     if not good:
         raise _NotSayable
     return value
+
+
+def _is_instant(value: datetime) -> bool:
+    # Without a zone it would be a time on somebody's clock, and we do not know whose.
+    return value.tzinfo is not None and instant_ms(value) is not None

@@ -23,8 +23,7 @@ from omnigraph.pipeline.pinning import opened
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.lookup import type_named
 from omnigraph.storage.location import Location
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.streams import open_input, open_output
+from omnigraph.storage.streams import open_input, open_output, remove_below
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.publish import Receipt
 
@@ -101,10 +100,7 @@ def load_parts(write: FrameWrite, names: Sequence[str]) -> Receipt:
 
 def remove_parts(write: FrameWrite) -> None:
     """Remove all parts of a write, also those of attempts that nobody reported."""
-    objects = Objects(write.location)
-    names = list(objects.names(write.prefix))
-    if names:
-        objects.delete(names)
+    remove_below(write.location, write.prefix)
 
 
 def _with_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

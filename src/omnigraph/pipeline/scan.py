@@ -10,7 +10,7 @@ much of the condition as Lance understands is answered by Lance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -71,6 +71,14 @@ class Scan:
         stored = table_schema(self.table.type)
         chosen = [stored.field(name) for name in self.columns]
         return pa.schema([*chosen, *ADDRESSES] if self.with_address else chosen)
+
+    def narrowed(self, conditions: Sequence[typed.Expr]) -> Scan:
+        """The same with more conditions, which are typed, as all of it then has to be."""
+        from omnigraph.query import typed
+
+        if isinstance(self.condition, pc.Expression):
+            raise InternalError("conditions of two kinds do not go together")
+        return replace(self, condition=typed.And(operands=(*self._conjuncts, *conditions)))
 
     def pieces(self) -> list[Piece]:
         """The parts of the table that separate tasks read; asks for metadata only."""

@@ -20,6 +20,7 @@ from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.pipeline.arrow import carried_schema, spark_schema, to_spark
+from omnigraph.pipeline.errors import task
 from omnigraph.pipeline.scan import PinnedTable, Scan
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
@@ -114,7 +115,7 @@ def scan_frame(spark: SparkSession, scan: Scan) -> DataFrame:
     schema = spark_schema(scan.schema)
     pieces = scan.pieces()
     numbers = spark.range(0, len(pieces), 1, max(1, len(pieces)))
-    return numbers.mapInArrow(partial(_read, scan, tuple(pieces)), schema)
+    return numbers.mapInArrow(task(partial(_read, scan, tuple(pieces))), schema)
 
 
 def _read(

@@ -127,7 +127,7 @@ class QueryEngine:
         limits: Limits,
     ) -> pa.Table:
         """The rows of a read."""
-        body = _read_of(prepared.query)
+        body = read_of(prepared.query)
         values = self.values(prepared.query, params)
         world = self._world(snapshot)
         plan = self._plan(prepared, body, world)
@@ -143,7 +143,7 @@ class QueryEngine:
         analyze: bool,
     ) -> Explanation:
         """The plan of a read; with ``analyze`` it is run and every step says what it did."""
-        body = _read_of(prepared.query)
+        body = read_of(prepared.query)
         world = self._world(snapshot)
         plan = self._plan(prepared, body, world)
         lines = explain(plan)
@@ -218,7 +218,8 @@ def _shown(notes: StepNotes | None) -> str:
     return f"[{notes.rows} rows, {notes.seconds * 1e3:.2f} ms, {notes.requests} requests{again}]"
 
 
-def _read_of(query: typed.Query) -> typed.Read:
+def read_of(query: typed.Query) -> typed.Read:
+    """The read that a query is; a mutation is an error."""
     if not isinstance(query.body, typed.Read):
         raise UsageError(
             "this is a mutation, and a query only reads",

@@ -14,7 +14,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -281,7 +281,7 @@ def _changed(size: int, now: int | None) -> UnreadableInput:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told() -> Generator[None]:
     """Failures that are the file's own become ``UnreadableInput``; those of the store stay."""
     try:
         yield

@@ -7,8 +7,9 @@ appears, on a folder and in a bucket alike.
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
 import obstore
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
+from omnigraph.storage.objects import Objects
 
 
 class _Sink(io.RawIOBase):
@@ -70,3 +72,15 @@ def move(location: Location, source: str, target: str) -> None:
     """Give an object another name; in a bucket the bytes are copied by the store."""
     with translated(f"moving {source} to {target} in {location.uri}"):
         obstore.rename(location.connect(), source, target)
+
+
+def remove_below(location: Location, prefix: str) -> None:
+    """Remove all objects below a prefix; on a folder the folders too."""
+    if location.local_path is not None:
+        with translated(f"removing {prefix} in {location.uri}"), suppress(FileNotFoundError):
+            shutil.rmtree(location.local_path / prefix)
+        return
+    objects = Objects(location)
+    names = list(objects.names(prefix))
+    if names:
+        objects.delete(names)

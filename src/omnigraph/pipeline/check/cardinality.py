@@ -6,17 +6,15 @@ edges it replaces. A source that disappears is not held to anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.pipeline.check.found import CARDINALITY, Found, Place, Row, found
+from omnigraph.pipeline.check.found import Found, Place, Row, found
 from omnigraph.pipeline.check.subject import FILE, LINE, InputTable, Subject
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.write.rules.image import bounded
 from omnigraph.write.rules.words import out_of_bounds
 
 if TYPE_CHECKING:
@@ -37,13 +35,12 @@ _FOUND = pa.schema(
 )
 
 
-def cardinality_found(subject: Subject, number: int, table: InputTable) -> Iterator[Found]:
+def cardinality_found(
+    subject: Subject, table: InputTable, *, place: Place, edge: EdgeType
+) -> Found:
     """Sources with too many or too few edges."""
     from pyspark.sql import functions as F
 
-    edge = table.type
-    if bounded(edge) is None or not isinstance(edge, EdgeType):
-        return
     low, high = edge.cardinality.low, edge.cardinality.high
     counted = _counted(subject, table, edge)
     removed = subject.removed(f"node:{edge.source}")
@@ -66,7 +63,7 @@ def cardinality_found(subject: Subject, number: int, table: InputTable) -> Itera
         F.col("_last.id").alias("_last_id"),
     )
     word = partial(_word, edge=edge, files=subject.files)
-    yield found(rows, _FOUND, Place(table=number, stage=CARDINALITY), word)
+    return found(rows, _FOUND, place, word)
 
 
 def _counted(subject: Subject, table: InputTable, edge: EdgeType) -> DataFrame:

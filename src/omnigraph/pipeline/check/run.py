@@ -1,28 +1,26 @@
 """All rules over one input on one snapshot: the local validator's answer, from many processes.
 
-    subject -> [run: count what every rule finds -> put the first ones into words] -> Checked
+    subject -> verdict (one job) -> rules in doubt, exactly -> [run] -> Checked
 
-Counting is one job over all rules of all tables, and mostly it finds nothing. Offending rows are
-fetched and worded only when there are some, and only by the rules that found them.
+Mostly the verdict is the end of it. Offending rows are looked for only by the rules in doubt, and
+are put into words only when somebody reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import ConstraintError, Violation
-from omnigraph.pipeline.check.cardinality import cardinality_found
-from omnigraph.pipeline.check.endpoints import endpoints_found, survivors_found
 from omnigraph.pipeline.check.found import RANK, Found, violation_of
-from omnigraph.pipeline.check.subject import Subject, union, with_repeats
-from omnigraph.pipeline.check.unique import identity_found
-from omnigraph.pipeline.check.values import values_found
+from omnigraph.pipeline.check.rules import inquiry
+from omnigraph.pipeline.check.subject import Subject, union
+from omnigraph.pipeline.check.verdict import ask
 from omnigraph.write.validate import refusal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 VIOLATIONS_MAX = 20
 """As many are told by an error."""
@@ -38,6 +36,12 @@ class Checked:
     """All violations."""
     conflicts: int
     """Those that are strict inserts of existing ids."""
+    subject: Subject
+    """What was checked, now with the knowledge which ids repeat."""
+    superseded: Mapping[str, int]
+    """By table key: rows that a later one of the same id replaces."""
+    known: Mapping[str, int]
+    """By table key: committed ids that the input names; none where it could not."""
 
     def frame(self) -> DataFrame | None:
         """All violations in ``VIOLATIONS_DDL``, in no order; None where there are none."""
@@ -61,27 +65,45 @@ class Checked:
         return refusal(self.violations(limit), total=self.total, conflicts=self.conflicts)
 
 
-def check(subject: Subject) -> Checked:
-    """Check every rule. Two jobs, of which the first looks for repeated ids."""
-    from pyspark.sql import functions as F
+def check(spark: SparkSession, subject: Subject, *, rows: int) -> Checked:
+    """Check every rule. One job if all are kept; one more counts what breaks those in doubt.
 
-    asked = list(_all_rules(with_repeats(subject)))
-    if not asked:
-        return Checked(found=(), total=0, conflicts=0)
-    numbered = [f.count.select(F.lit(i).alias("rule"), "n") for i, f in enumerate(asked)]
-    counted = union(numbered).groupBy("rule").agg(F.sum("n").alias("n")).where("n > 0")
-    counts = {row["rule"]: row["n"] for row in counted.collect()}
+    ``rows``: about how many the input has.
+    """
+    asked = inquiry(subject)
+    answers = ask(spark, subject, asked.questions, rows=rows)
+    repeated = {key: answers[question] for key, question in asked.repeats.items()}
+    known = {key: answers[question] for key, question in asked.known.items()}
+    doubted = [
+        rule
+        for rule in asked.rules
+        if answers[rule.question] or (rule.doubtful_if_replacing and known.get(rule.table_key))
+    ]
+    subject = replace(
+        subject,
+        tables={
+            key: replace(table, repeats=bool(repeated.get(key)))
+            for key, table in subject.tables.items()
+        },
+    )
+    found = [rule.explain(subject, subject.tables[rule.table_key]) for rule in doubted]
+    counts = _counts(found)
     return Checked(
-        found=tuple(asked[i] for i in sorted(counts)),
+        subject=subject,
+        found=tuple(found[i] for i in sorted(counts)),
         total=sum(counts.values()),
-        conflicts=sum(n for i, n in counts.items() if asked[i].is_conflict),
+        conflicts=sum(n for i, n in counts.items() if found[i].is_conflict),
+        superseded=repeated,
+        known=known,
     )
 
 
-def _all_rules(subject: Subject) -> Iterator[Found]:
-    for number, table in enumerate(subject.tables.values()):
-        yield values_found(subject, number, table)
-        yield from identity_found(subject, number, table)
-        yield from endpoints_found(subject, number, table)
-        yield from survivors_found(subject, number, table)
-        yield from cardinality_found(subject, number, table)
+def _counts(found: Sequence[Found]) -> dict[int, int]:
+    """How many violations there are, by place in ``found``; rules that are kept are left out."""
+    from pyspark.sql import functions as F
+
+    if not found:
+        return {}
+    numbered = [f.count.select(F.lit(i).alias("rule"), "n") for i, f in enumerate(found)]
+    counted = union(numbered).groupBy("rule").agg(F.sum("n").alias("n")).where("n > 0")
+    return {row["rule"]: row["n"] for row in counted.collect()}

@@ -2,17 +2,20 @@
 
     parsed input, pinned snapshot -> [subject] -> rules
 
-The final image of a table is its input with the last row of every id. Repeated ids are rare, so
-they are looked for first, and only a table that has some pays for dropping the rows before.
+The final image of a table is its input with the last row of every id. Repeated ids are rare; only
+a table that is known to have some pays for dropping the rows before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
+from omnigraph.pipeline.scan import Scan
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.write.delta import WriteMode
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 FILE, LINE = "_file", "_line"
 """Where a row came from: the number of its source and the line in it. Also the order of rows."""
+
+
+Read = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, pa.Table]]]
 
 
 class Committed(Protocol):
@@ -32,6 +38,10 @@ class Committed(Protocol):
 
     def frame(self, table_key: str, columns: Sequence[str]) -> DataFrame:
         """Columns of a table that exists."""
+        ...
+
+    def scan(self, table_key: str, columns: Sequence[str]) -> Scan:
+        """The same, for tasks that read for themselves."""
         ...
 
 
@@ -64,6 +74,17 @@ class InputTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """The input as tasks read it, all types together."""
+
+    frame: DataFrame
+    """Kept rows, in whatever shape ``read`` takes."""
+    read: Read
+    """Runs on executors: batches of the frame as rows of types, by table key. In the columns of
+    ``table_schema(type)``, ``_file`` and ``_line``; values before the check, so any may be null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """An input on its way into a graph."""
 
@@ -74,6 +95,7 @@ class Subject:
     files: tuple[str, ...]
     """Names of the sources, by number."""
     committed: Committed
+    intake: Intake
 
     @property
     def overwrites(self) -> bool:
@@ -109,25 +131,6 @@ class Subject:
             return before
         ids = own.rows.select(F.col("id").alias("_own"))
         return before.join(ids, before["_gone"] == ids["_own"], "left_anti")
-
-
-def with_repeats(subject: Subject) -> Subject:
-    """The subject with every table knowing whether an id repeats in it. One job."""
-    from pyspark.sql import functions as F
-
-    asked = [key for key, table in subject.tables.items() if not table.ids_fresh]
-    parts = [
-        repeated(subject.tables[key].rows, ("id",)).limit(1).select(F.lit(number).alias("n"))
-        for number, key in enumerate(asked)
-    ]
-    if not parts:
-        return subject
-    found = {asked[row["n"]] for row in union(parts).collect()}
-    tables = {
-        key: replace(table, repeats=key in found) if not table.ids_fresh else table
-        for key, table in subject.tables.items()
-    }
-    return replace(subject, tables=tables)
 
 
 def repeated(rows: DataFrame, columns: Sequence[str]) -> DataFrame:

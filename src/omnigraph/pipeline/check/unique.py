@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.pipeline.check.found import IDENTITY, Found, Place, Row, found, input_schema
+from omnigraph.pipeline.check.found import Found, Place, Row, found, input_schema
 from omnigraph.pipeline.check.subject import (
     FILE,
     LINE,
@@ -21,28 +21,11 @@ from omnigraph.pipeline.check.subject import (
 )
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.write.delta import WriteMode
-from omnigraph.write.rules.identity import identity_members, is_keyed
+from omnigraph.write.rules.identity import identity_members
 from omnigraph.write.rules.words import exists_already, held_twice, repeated_key, single
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-def identity_found(subject: Subject, number: int, table: InputTable) -> Iterator[Found]:
-    """All violations of rule 2 in one table, in the order in which one row is told of them."""
-    groups = checked_groups(table.type)
-    places = [Place(table=number, stage=IDENTITY, number=i) for i in range(2 + 2 * len(groups))]
-    if table.repeats and not (subject.mode is WriteMode.MERGE and not is_keyed(table.type)):
-        yield _repeated_ids(subject, places[0], table)
-    for place, group in zip(places[1:], groups, strict=False):
-        yield _repeated_tuples(subject, place, table, group)
-    if not subject.exists(table.type.table_key):
-        return
-    if subject.mode is WriteMode.APPEND and not table.ids_fresh:
-        yield _conflicts(subject, places[1 + len(groups)], table)
-    for place, group in zip(places[2 + len(groups) :], groups, strict=True):
-        yield _held_already(subject, place, table, group)
 
 
 def checked_groups(graph_type: GraphType) -> list[tuple[str, ...]]:
@@ -54,7 +37,8 @@ def checked_groups(graph_type: GraphType) -> list[tuple[str, ...]]:
 # -- within the input ----------------------------------------------------------------------------
 
 
-def _repeated_ids(subject: Subject, place: Place, table: InputTable) -> Found:
+def repeated_ids_found(subject: Subject, table: InputTable, *, place: Place) -> Found:
+    """Rows whose id an earlier row of the input has."""
     members = identity_members(table.type)
     rows = _later(table.rows, ("id",), members)
     schema = input_schema(
@@ -64,9 +48,10 @@ def _repeated_ids(subject: Subject, place: Place, table: InputTable) -> Found:
     return found(rows, schema, place, word)
 
 
-def _repeated_tuples(
-    subject: Subject, place: Place, table: InputTable, group: tuple[str, ...]
+def repeated_tuples_found(
+    subject: Subject, table: InputTable, *, place: Place, group: tuple[str, ...]
 ) -> Found:
+    """Rows whose tuple an earlier row of the input has."""
     rows = _later(table.rows, group, group)
     schema = input_schema(table_schema(table.type), group, _first_id=pa.string())
     word = partial(
@@ -110,7 +95,8 @@ def _quoted(name: str) -> str:
 # -- against the committed state -----------------------------------------------------------------
 
 
-def _conflicts(subject: Subject, place: Place, table: InputTable) -> Found:
+def conflicts_found(subject: Subject, table: InputTable, *, place: Place) -> Found:
+    """Strict inserts of ids that exist already."""
     from pyspark.sql import functions as F
 
     image = table.image.select("id", FILE, LINE)
@@ -121,9 +107,10 @@ def _conflicts(subject: Subject, place: Place, table: InputTable) -> Found:
     return found(rows, schema, place, word, is_conflict=True)
 
 
-def _held_already(
-    subject: Subject, place: Place, table: InputTable, group: tuple[str, ...]
+def held_found(
+    subject: Subject, table: InputTable, *, place: Place, group: tuple[str, ...]
 ) -> Found:
+    """Rows whose tuple a committed entity holds that the input leaves as it is."""
     from pyspark.sql import functions as F
 
     columns = list(dict.fromkeys(("id", *group)))

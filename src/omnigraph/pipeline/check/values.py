@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,6 @@ import pyarrow as pa
 
 from omnigraph.pipeline.arrow import from_spark
 from omnigraph.pipeline.check.found import (
-    VALUES,
     VIOLATIONS_DDL,
     Found,
     Place,
@@ -25,10 +25,10 @@ from omnigraph.write.rules.findings import count
 from omnigraph.write.rules.values import check_values
 
 
-def values_found(subject: Subject, number: int, table: InputTable) -> Found:
+def values_found(subject: Subject, table: InputTable, *, place: Place) -> Found:
     """All violations of rule 1 in one table, superseded rows included."""
     counter = partial(_counted, graph_type=table.type)
-    worder = partial(_worded, graph_type=table.type, files=subject.files, number=number)
+    worder = partial(_worded, graph_type=table.type, files=subject.files, place=place)
     return Found(
         count=table.rows.mapInArrow(counter, "n bigint"),
         violations=table.rows.mapInArrow(worder, VIOLATIONS_DDL),
@@ -38,7 +38,11 @@ def values_found(subject: Subject, number: int, table: InputTable) -> Found:
 def _counted(
     batches: Iterable[pa.RecordBatch], *, graph_type: GraphType
 ) -> Iterator[pa.RecordBatch]:
-    total = sum(count(check_values(_delta(batch, graph_type, origins=None))) for batch in batches)
+    schema = unchecked_schema(graph_type)
+    total = sum(
+        broken_values(graph_type, pa.Table.from_batches([from_spark(batch, schema)]))
+        for batch in batches
+    )
     yield pa.RecordBatch.from_pydict({"n": pa.array([total], pa.int64())})
 
 
@@ -47,7 +51,7 @@ def _worded(
     *,
     graph_type: GraphType,
     files: tuple[str, ...],
-    number: int,
+    place: Place,
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         sources = batch.column(FILE).to_numpy().astype(np.int32)
@@ -58,7 +62,7 @@ def _worded(
             ranked(
                 finding.word(index),
                 # All findings on one row are in one batch: their order in it is their order.
-                Place(table=number, stage=VALUES, number=order),
+                replace(place, number=order),
                 file=int(sources[row]),
                 line=int(lines[row]),
             )
@@ -67,12 +71,17 @@ def _worded(
         )
 
 
+def broken_values(graph_type: GraphType, rows: pa.Table) -> int:
+    """How often rows of a type break rule 1."""
+    delta = TableDelta(type=graph_type, mode=WriteMode.APPEND, rows=rows)
+    return count(check_values(delta))
+
+
 def _delta(batch: pa.RecordBatch, graph_type: GraphType, *, origins: Origins | None) -> TableDelta:
-    # Before the check any value may be missing.
-    schema = pa.schema([f.with_nullable(True) for f in table_schema(graph_type)])
-    return TableDelta(
-        type=graph_type,
-        mode=WriteMode.APPEND,
-        rows=pa.Table.from_batches([from_spark(batch, schema)]),
-        origins=origins,
-    )
+    rows = pa.Table.from_batches([from_spark(batch, unchecked_schema(graph_type))])
+    return TableDelta(type=graph_type, mode=WriteMode.APPEND, rows=rows, origins=origins)
+
+
+def unchecked_schema(graph_type: GraphType) -> pa.Schema:
+    """The columns of a table before the check, when any value may be missing."""
+    return pa.schema([f.with_nullable(True) for f in table_schema(graph_type)])

@@ -1,1 +1,1 @@
-"""Query plans as Spark DataFrames: one function per step, answers as the local engine gives them."""
+"""Query plans as Spark DataFrames: a function per step, answers as of the local engine."""

@@ -193,5 +193,7 @@ def _dtype(kind: Scalar) -> np.dtype[Any]:
     return numbers.dtype_of(arrow_type(PropertyType(scalar=kind)))
 
 
-def _folded(join: Callable[[Column, Column], Column], parts: list[Column], *, empty: bool) -> Column:
+def _folded(
+    join: Callable[[Column, Column], Column], parts: list[Column], *, empty: bool
+) -> Column:
     return reduce(join, parts) if parts else truth(empty)

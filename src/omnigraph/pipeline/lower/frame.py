@@ -59,6 +59,13 @@ class Slots:
         """One of them as a Spark column."""
         return F.col(self.name(variable, column))
 
+    def carries(self, expr: typed.Expr) -> bool:
+        """Whether the columns that an expression looks at are carried."""
+        props = [p for p in typed.walk(expr) if isinstance(p, typed.Prop)]
+        return all(
+            _as_stored(self.types[p.variable], p.column) in self._names[p.variable] for p in props
+        )
+
     def has_only_id(self, variable: str) -> bool:
         """Whether nothing but the id is carried."""
         return len(self._names[variable]) == 1

@@ -20,6 +20,7 @@ from omnigraph.query.exec.evaluate import number_of
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
 
+
 def literal(value: Any, kind: PropertyType) -> Column:
     """A constant in a Spark column's type; ``kind`` is the type that the language gives it."""
     if value is None:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from omnigraph.pipeline.lower.expressions import Expressions
-from omnigraph.pipeline.lower.frame import ID, Frame, Slots
+from omnigraph.pipeline.lower.frame import Frame, Slots
 from omnigraph.query import typed
 from omnigraph.schema.catalog import Catalog, EdgeType
 
@@ -69,15 +69,13 @@ class Sources:
         return Frame(df=df, variables=frozenset((variable,)))
 
     def pairs(self, edge: EdgeType, direction: typed.Direction, *, distinct: bool) -> Hops:
-        """Who is one edge away from whom; with ``distinct`` each pair once."""
+        """Who is one edge away from whom: a row per edge, or with ``distinct`` per pair."""
         start, end = self.fresh("start"), self.fresh("end")
         df = self._read(edge.table_key, ("src", "dst"), ()).toDF(start, end)
         if direction == "in":
             start, end = end, start
         elif direction == "both":
-            there, back = F.col(start), F.col(end)
-            both = F.array(F.struct(there, back), F.struct(back.alias(start), there.alias(end)))
-            df = df.select(F.inline(both))
+            df = df.select(F.inline(_ways(start, end)))
         if distinct and (direction == "both" or not _one_per_pair(edge)):
             df = df.distinct()
         return Hops(df=df, start=start, end=end)
@@ -98,8 +96,7 @@ class Sources:
         if direction == "in":
             start, end = end, start
         elif direction == "both":
-            df = df.select(F.explode(_ways(start, end)).alias("_way"), *names)
-            df = df.select(F.col("_way")[start].alias(start), F.col("_way")[end].alias(end), *names)
+            df = df.select(F.inline(_ways(start, end)), *names)
         return Hops(df=df, start=start, end=end)
 
     def _read(
@@ -112,7 +109,9 @@ class Sources:
             return df
         plain = [f"c{i}" for i in range(len(unique))]
         places = [unique.index(name) for name in columns]
-        return df.toDF(*plain).select(*(F.col(plain[p]).alias(f"d{i}") for i, p in enumerate(places)))
+        return df.toDF(*plain).select(
+            *(F.col(plain[p]).alias(f"d{i}") for i, p in enumerate(places))
+        )
 
     def _filtered(self, df: DataFrame, filters: Sequence[typed.Expr]) -> DataFrame:
         if not filters or self._tables.takes_conditions:
@@ -131,8 +130,3 @@ def _ways(start: str, end: str) -> Column:
 def _one_per_pair(edge: EdgeType) -> bool:
     """Whether the schema allows no second edge between the same two nodes."""
     return ("src", "dst") in edge.unique or (edge.keyed and not edge.key)
-
-
-def id_only(slots: Slots, variable: str) -> bool:
-    """Whether the ends of edges are all that is needed of a node."""
-    return slots.stored(variable) == [ID]

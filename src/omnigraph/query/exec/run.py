@@ -33,6 +33,7 @@ from omnigraph.query.exec.scan import scan, seek
 from omnigraph.query.exec.world import NodeTable, World
 from omnigraph.query.plan import nodes as steps
 from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.planner import too_deep
 from omnigraph.query.plan.rules.count_rows import ROW
 
 NO_FRAME = Frame(1, {})
@@ -63,7 +64,10 @@ class Run:
 
     def result(self, plan: Plan) -> pa.Table:
         """The rows of a whole query."""
-        made = self._step(plan)
+        try:
+            made = self._step(plan)
+        except RecursionError:
+            raise too_deep() from None
         if not isinstance(made, pa.Table):
             raise InternalError(f"a plan ends in {type(plan).__name__}")
         return made

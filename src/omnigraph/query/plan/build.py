@@ -10,7 +10,8 @@ here too, because it is the shape of the tree; everything else is left to the ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cached_property
 
 from omnigraph.errors import InternalError
 from omnigraph.query.plan.nodes import (
@@ -142,7 +143,7 @@ class _Required:
         outer = self._pattern.outer
         plan: Plan = Outer(variables=outer) if outer else Unit()
         plan = self._reach(plan)
-        while missing := [n for n in self._pattern.nodes if n.name not in bound(plan)]:
+        while missing := self._missing(plan):
             component = self._reach(self._root(missing))
             plan = component if isinstance(plan, Unit) else Join(left=plan, right=component)
             # A component may have been connected to what was there by a hop between both.
@@ -150,6 +151,10 @@ class _Required:
         if self._open:
             raise InternalError("a traversal could not be planned")
         return plan
+
+    def _missing(self, plan: Plan) -> list[NodeVar]:
+        here = bound(plan)
+        return [n for n in self._pattern.nodes if n.name not in here]
 
     def _root(self, missing: list[NodeVar]) -> Plan:
         """The node to scan next: of the first unbound node's component, the cheapest start."""
@@ -167,11 +172,16 @@ class _Required:
 
     def _filters(self, name: str) -> tuple[Expr, ...]:
         """Scalar filters on this variable alone: what a ranking ranks among."""
-        return tuple(
-            f
-            for f in self._pattern.filters
-            if variables(f) == frozenset((name,)) and not has_block(f)
-        )
+        return tuple(self._own_filters.get(name, ()))
+
+    @cached_property
+    def _own_filters(self) -> dict[str, list[Expr]]:
+        found: dict[str, list[Expr]] = {}
+        for condition in self._pattern.filters:
+            needed = variables(condition)
+            if len(needed) == 1 and not has_block(condition):
+                found.setdefault(next(iter(needed)), []).append(condition)
+        return found
 
     def _component(self, name: str) -> set[str]:
         found = {name}
@@ -187,26 +197,29 @@ class _Required:
 
     def _reach(self, plan: Plan) -> Plan:
         """Apply every traversal that has an end bound, until none has."""
-        progress = True
-        while progress:
-            progress = False
-            here = bound(plan)
-            for hop in self._closing_first(here):
-                ends = {hop.left, hop.right}
-                if not ends & here:
-                    continue
-                plan = self._apply(plan, hop, ends <= here)
-                self._open.remove(hop)
-                progress = True
-                break
+        here = set(bound(plan))
+        while (hop := self._next(here)) is not None:
+            ends = {hop.left, hop.right}
+            plan = self._apply(plan, hop, forward=hop.left in here, closes=ends <= here)
+            self._open.remove(hop)
+            here |= ends
         return plan
 
-    def _closing_first(self, here: frozenset[str]) -> Iterable[Hop]:
-        # A traversal between two bound ends only removes rows: the sooner the better.
-        return sorted(self._open, key=lambda h: not {h.left, h.right} <= here)
+    def _next(self, here: set[str]) -> Hop | None:
+        """The next traversal with an end bound.
 
-    def _apply(self, plan: Plan, hop: Hop, closes: bool) -> Plan:
-        forward = hop.left in bound(plan)
+        One between two bound ends only removes rows: the sooner the better.
+        """
+        first: Hop | None = None
+        for hop in self._open:
+            bound_ends = (hop.left in here) + (hop.right in here)
+            if bound_ends == 2:
+                return hop
+            if bound_ends and first is None:
+                first = hop
+        return first
+
+    def _apply(self, plan: Plan, hop: Hop, *, forward: bool, closes: bool) -> Plan:
         origin, target = (hop.left, hop.right) if forward else (hop.right, hop.left)
         direction = hop.direction if forward else REVERSED[hop.direction]
         if closes:

@@ -248,26 +248,39 @@ def with_inputs(plan: Plan, new: tuple[Plan, ...]) -> Plan:
 
 def bound(plan: Plan) -> frozenset[str]:
     """Variables that rows of this step bind."""
-    match plan:
-        case Scan(variable=v) | Seek(variable=v):
-            return frozenset((v,))
-        case Outer(variables=names):
-            return frozenset(names)
-        case Unit() | Aggregate() | Project():
-            return frozenset()
-        case Expand(input=source, target=target, edge_variable=e, keep=keep):
-            kept = bound(source) if keep is None else frozenset(keep)
-            return kept | {target} | ({e} if e else set())
-        case Close(input=source, edge_variable=e):
-            return bound(source) | ({e} if e else set())
-        case Compact(keep=keep):
-            return frozenset(keep)
-        case Join(left=left, right=right):
-            return bound(left) | bound(right)
-        case Attach(input=source, variables=names):
-            return bound(source) | set(names)
+    found: set[str] = set()
+    open_: list[Plan] = [plan]
+    # A loop, because rules ask this at every step of long patterns.
+    while open_:
+        step = open_.pop()
+        match step:
+            case Scan(variable=v) | Seek(variable=v):
+                found.add(v)
+            case Outer(variables=names) | Compact(keep=names):
+                found.update(names)
+            case Unit() | Aggregate() | Project():
+                pass
+            case Join(left=left, right=right):
+                open_ += (left, right)
+            case Expand(keep=keep) if keep is not None:
+                found.update(keep, _brought(step))
+            case _:
+                found.update(_brought(step))
+                open_.append(step.input)
+    return frozenset(found)
+
+
+def _brought(step: Plan) -> tuple[str, ...]:
+    """Variables that a step adds to those of its input."""
+    match step:
+        case Expand(target=target, edge_variable=edge):
+            return (target,) if edge is None else (target, edge)
+        case Close(edge_variable=edge) if edge is not None:
+            return (edge,)
+        case Attach(variables=names):
+            return names
         case _:
-            return bound(plan.input)
+            return ()
 
 
 def outer_variables(block: Plan) -> frozenset[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from omnigraph.errors import LimitError
 from omnigraph.query.plan.build import build, build_pattern
 from omnigraph.query.plan.nodes import Join, Plan, Scan, inputs
-from omnigraph.query.plan.rules import improve
+from omnigraph.query.plan.rules import RULES, improve
 from omnigraph.query.plan.rules.keys import sought
-from omnigraph.query.plan.rules.planning import Planning
+from omnigraph.query.plan.rules.planning import Planning, Rule
 from omnigraph.query.typed import (
     Compare,
     CountOf,
@@ -39,8 +40,13 @@ class QueryPlan:
     blocks: Mapping[Pattern, Plan]
 
 
-def plan_read(read: Read, catalog: Catalog, rows: RowCount) -> QueryPlan:
-    """The plan of a read. Row counts choose where a pattern starts; any choice is correct."""
+def plan_read(
+    read: Read, catalog: Catalog, rows: RowCount, rules: tuple[Rule, ...] = RULES
+) -> QueryPlan:
+    """The plan of a read. Row counts choose where a pattern starts; any choice is correct.
+
+    ``rules`` are those that the executor has steps for.
+    """
 
     def cost(node: NodeVar, filters: tuple[Expr, ...]) -> float:
         scan = Scan(variable=node.name, type_name=node.type_name, filters=filters)
@@ -53,27 +59,41 @@ def plan_read(read: Read, catalog: Catalog, rows: RowCount) -> QueryPlan:
         return 1.0 + expected
 
     planning = Planning(catalog=catalog, cost=cost)
-    root = improve(build(read, cost), planning)
     blocks: dict[Pattern, Plan] = {}
-    _plan_blocks(root, planning, blocks)
+    try:
+        root = improve(build(read, cost), planning, rules)
+        _plan_blocks(root, planning, rules, blocks)
+    except RecursionError:
+        raise too_deep() from None
     return QueryPlan(root=root, blocks=blocks)
+
+
+def too_deep() -> LimitError:
+    """Every step stands on the ones below it, and so does Python's stack."""
+    return LimitError(
+        "the query has too many traversals or blocks for one plan",
+        hint="split it into several queries",
+        details={"limit": "depth"},
+    )
 
 
 def _is_equality(condition: Compare | InList) -> bool:
     return isinstance(condition, InList) or condition.op == "="
 
 
-def _plan_blocks(plan: Plan, planning: Planning, blocks: dict[Pattern, Plan]) -> None:
+def _plan_blocks(
+    plan: Plan, planning: Planning, rules: tuple[Rule, ...], blocks: dict[Pattern, Plan]
+) -> None:
     for expr in expressions(plan):
         for part in walk(expr):
             if isinstance(part, (Exists, CountOf)) and part.block not in blocks:
                 purpose = "exist" if isinstance(part, Exists) else "count"
                 inner = replace(planning, purpose=purpose)
-                made = improve(build_pattern(part.block, planning.cost), inner)
+                made = improve(build_pattern(part.block, planning.cost), inner, rules)
                 blocks[part.block] = made
-                _plan_blocks(made, planning, blocks)
+                _plan_blocks(made, planning, rules, blocks)
     for source in inputs(plan):
-        _plan_blocks(source, planning, blocks)
+        _plan_blocks(source, planning, rules, blocks)
 
 
 def expressions(plan: Plan) -> tuple[Expr, ...]:

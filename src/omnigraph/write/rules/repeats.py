@@ -77,6 +77,14 @@ def find_repeats(columns: Sequence[pa.ChunkedArray]) -> Repeats:
     return _group(rows, tuple_codes([c.take(taken) for c in columns]))
 
 
+def stable_hashes(columns: Sequence[pa.ChunkedArray]) -> Hashes:
+    """A number for each row, equal where the tuples are, in whatever process and batch they stand.
+
+    The converse does not hold: of a long text only the ends are looked at.
+    """
+    return _hash_rows(columns, longest=8 * _WORDS_MAX + 1)
+
+
 def complete_rows(columns: Sequence[pa.ChunkedArray]) -> Positions:
     """The rows without a null in any of the columns."""
     partial = [c for c in columns if c.null_count]
@@ -147,13 +155,13 @@ def _shared_slots(hashes: Hashes) -> Positions:
     return np.arange(len(hashes), dtype=np.int64) if rows is None else rows
 
 
-def _hash_rows(columns: Sequence[pa.ChunkedArray]) -> Hashes:
+def _hash_rows(columns: Sequence[pa.ChunkedArray], longest: int | None = None) -> Hashes:
     total = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
-        start, longest = 0, _longest(column)
+        start, reach = 0, _longest(column) if longest is None else longest
         for chunk in comparable(column).chunks:
             part = total[start : start + len(chunk)]
-            _mix(part, _hash_chunk(chunk, longest))
+            _mix(part, _hash_chunk(chunk, reach))
             start += len(chunk)
     return total
 

@@ -27,8 +27,8 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def improve(plan: Plan, planning: Planning) -> Plan:
+def improve(plan: Plan, planning: Planning, rules: tuple[Rule, ...] = RULES) -> Plan:
     """The plan after all rules."""
-    for rule in RULES:
+    for rule in rules:
         plan = rule(plan, planning)
     return plan

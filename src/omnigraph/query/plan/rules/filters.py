@@ -37,36 +37,40 @@ def push_filters_down(plan: Plan, _: Planning) -> Plan:
 
 
 def _sink(plan: Plan, condition: Expr) -> Plan:
+    """The plan with a condition in it, all of whose variables the plan binds.
+
+    So a step that brings none of them can have it below. Asking only what a step itself brings,
+    and not what everything below it binds, is what keeps long patterns cheap to plan.
+    """
     needed = variables(condition)
     plain = not has_block(condition)
     match plan:
-        case Scan(variable=variable) if needed == frozenset((variable,)) and not has_block(
-            condition
-        ):
-            return replace(plan, filters=(*plan.filters, condition))
-        case Seek(variable=variable) if needed == frozenset((variable,)) and not has_block(
-            condition
-        ):
+        case Scan() | Seek() if plain and needed == frozenset((plan.variable,)):
             return replace(plan, filters=(*plan.filters, condition))
         case Expand():
-            if needed <= bound(plan.input):
-                return replace(plan, input=_sink(plan.input, condition))
             arrives = {plan.target, plan.edge_variable}
+            if not needed & arrives:
+                return replace(plan, input=_sink(plan.input, condition))
             if plain and needed <= arrives:
                 return replace(plan, filters=(*plan.filters, condition))
-        case Close() | Semi() | Attach() if needed <= bound(plan.input):
+        case Close(edge_variable=brought) if brought not in needed:
+            return replace(plan, input=_sink(plan.input, condition))
+        case Semi():
+            return replace(plan, input=_sink(plan.input, condition))
+        case Attach(variables=brought) if needed.isdisjoint(brought):
             return replace(plan, input=_sink(plan.input, condition))
         case Rank(input=Scan() as scan) if condition in scan.filters:
             # Scalar filters on the ranked node were there first: the ranking is among what passes.
             return plan
-        case Join():
-            if needed and needed <= bound(plan.left):
-                return replace(plan, left=_sink(plan.left, condition))
-            if needed and needed <= bound(plan.right):
+        case Join() if needed:
+            # A component stands on the right of all that came before it.
+            on_the_right = bound(plan.right)
+            if needed <= on_the_right:
                 return replace(plan, right=_sink(plan.right, condition))
+            if needed.isdisjoint(on_the_right):
+                return replace(plan, left=_sink(plan.left, condition))
         case Filter():
-            if needed <= bound(plan.input):
-                return replace(plan, conditions=(*plan.conditions, condition))
+            return replace(plan, conditions=(*plan.conditions, condition))
         case _:
             pass
     return Filter(input=plan, conditions=(condition,))

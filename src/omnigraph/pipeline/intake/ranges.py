@@ -18,7 +18,7 @@ from omnigraph.load.blocks import BLOCK_BYTES, LINE_BYTES_MAX
 
 RANGE_BYTES = 16 << 20
 RANGE_BYTES_MAX = LINE_BYTES_MAX
-"""So that a record beyond the limit, after which a range is not read on, is the last of its range."""
+"""A range is not read on after a record beyond the limit, so that must be its last one."""
 BOM = b"\xef\xbb\xbf"
 _BEYOND_BYTES = 64 << 10
 """The first step past the end of a range; the last record rarely is longer."""
@@ -56,7 +56,7 @@ class Block:
 
     text: bytes
     start: int
-    """Where the block begins in the file."""
+    """Where the text begins in the file, behind a byte order mark."""
     stop: int
 
 
@@ -102,7 +102,7 @@ def record_blocks(
 
 
 def prefetched(read_at: ReadAt, *, start: int, stop: int) -> ReadAt:
-    """The same bytes, those of a range in one request: on a bucket every request costs a journey."""
+    """The same bytes, those of a range in one request: on a bucket each request is a journey."""
     first = max(start - 1, 0)
     ahead = read_at(first, stop + _BEYOND_BYTES - first)
 
@@ -137,4 +137,4 @@ def _block(text: bytes, offset: int) -> Iterator[Block]:
         text = text.removeprefix(BOM)
     if text:
         whole = text if text.endswith(b"\n") else text + b"\n"
-        yield Block(text=whole, start=offset, stop=stop)
+        yield Block(text=whole, start=stop - len(text), stop=stop)

@@ -204,10 +204,14 @@ def _pack_problems(problems: Sequence[Problem], text_of: TextOf) -> bytes:
     columns = [
         pa.array([p.line for p in problems], pa.int64()),
         pa.array([p.column for p in problems], pa.int32()),
-        pa.array([p.message.encode(errors="backslashreplace").decode() for p in problems], pa.string()),
+        pa.array([_encodable(p.message) for p in problems], pa.string()),
         pa.array(texts, pa.string()),
     ]
     return _packed(pa.Table.from_arrays(columns, schema=_PROBLEM))
+
+
+def _encodable(message: str) -> str:
+    return message.encode(errors="backslashreplace").decode()
 
 
 def _shown_text(raw: bytes | None) -> str | None:

@@ -20,8 +20,8 @@ from omnigraph.load.problems import Problem, did_you_mean, input_error
 from omnigraph.load.rows import Part, settle_ids
 from omnigraph.load.tables import column_sources, known_names, name_problems, refusal, value_problem
 from omnigraph.load.values import shown
-from omnigraph.pipeline.parsed import Piece
-from omnigraph.pipeline.units import TableShape
+from omnigraph.pipeline.intake.parsed import Piece
+from omnigraph.pipeline.intake.units import TableShape
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType, PropertyType, Scalar
 
@@ -96,12 +96,14 @@ def property_type_of(graph_type: GraphType, column: str) -> PropertyType:
 # -- values, in tasks ----------------------------------------------------------------------------
 
 
-def piece_of(graph_type: GraphType, shape: TableShape, batch: pa.RecordBatch) -> Piece:
-    """A batch of a source as a piece; its rows count from 1. No rows if there is a problem."""
+def piece_of(
+    graph_type: GraphType, shape: TableShape, given: Mapping[str, pa.Array], row_count: int
+) -> Piece:
+    """Columns of a source as a piece; rows count from 1. No rows if there is a problem."""
     problems: list[Problem] = []
     arrays: dict[str, pa.Array] = {}
     for name, column in shape.columns:
-        found = _convert(batch.column(column), property_type_of(graph_type, name), name)
+        found = _convert(given[column], property_type_of(graph_type, name), name)
         if isinstance(found, pa.Array):
             arrays[name] = found
         else:
@@ -110,8 +112,8 @@ def piece_of(graph_type: GraphType, shape: TableShape, batch: pa.RecordBatch) ->
             ]
     if problems:
         ordered = sorted(problems, key=lambda p: p.line or 0)
-        return Piece(parts=(), problems=ordered, line_count=batch.num_rows)
-    return typed_piece(graph_type, arrays, np.arange(1, batch.num_rows + 1), batch.num_rows)
+        return Piece(parts=(), problems=ordered, line_count=row_count)
+    return typed_piece(graph_type, arrays, np.arange(1, row_count + 1), row_count)
 
 
 def typed_piece(
@@ -119,9 +121,7 @@ def typed_piece(
 ) -> Piece:
     """Converted columns as a piece; columns that are not given are null."""
     schema = table_schema(graph_type)
-    columns = [
-        arrays[f.name] if f.name in arrays else pa.nulls(len(lines), f.type) for f in schema
-    ]
+    columns = [arrays[f.name] if f.name in arrays else pa.nulls(len(lines), f.type) for f in schema]
     given = pa.Table.from_arrays(columns, schema=schema)
     rows, mismatches = settle_ids(graph_type, given, mismatches_max=len(lines))
     part = Part(type=graph_type, rows=rows, lines=lines)

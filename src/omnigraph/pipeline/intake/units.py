@@ -62,6 +62,8 @@ class PlannedFile:
     """None: every record names its type."""
     header: tuple[str, ...] = ()
     """The names of the columns of a CSV file."""
+    header_stop: int = 0
+    """Where the text behind the header begins."""
     delimiter: str = ","
 
     @property

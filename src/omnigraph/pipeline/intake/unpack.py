@@ -9,7 +9,7 @@ import io
 
 import pyarrow as pa
 
-from omnigraph.pipeline.units import Compression
+from omnigraph.pipeline.intake.units import Compression
 from omnigraph.storage.inputs import InputReader, UnreadableInput
 
 _MAGIC = {b"\x1f\x8b": Compression.GZIP, b"\x28\xb5\x2f\xfd": Compression.ZSTD}

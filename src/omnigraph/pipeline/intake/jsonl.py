@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from omnigraph.load.blocks import cut_blocks, read_block
 from omnigraph.load.shape import RecordShape
-from omnigraph.pipeline.parsed import Piece, TextOf
-from omnigraph.pipeline.ranges import Lines, prefetched, record_blocks
-from omnigraph.pipeline.units import Unit
-from omnigraph.pipeline.unpack import unpacked_stream
+from omnigraph.pipeline.intake.parsed import Piece, TextOf
+from omnigraph.pipeline.intake.ranges import Lines, prefetched, record_blocks
+from omnigraph.pipeline.intake.units import Unit
+from omnigraph.pipeline.intake.unpack import unpacked_stream
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.inputs import InputReader
 

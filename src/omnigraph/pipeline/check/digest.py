@@ -1,0 +1,166 @@
+"""Key columns on their way from the tasks that read rows to those that compare them.
+
+    rows of one task -> [digest] -> (bucket, topic, committed, payload) -> judge, bucket by bucket
+
+Strings of equal value always meet in one bucket, whichever task read them. A payload is an Arrow
+stream of many values, so that a million ids pass through Spark as a few rows; a join of a million
+rows of its own costs ten times as much. Ends of edges repeat a lot and travel once per task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.write.rules.arrays import pc
+from omnigraph.write.rules.repeats import complete_rows, stable_hashes
+
+EXCHANGE_DDL = "bucket int, topic int, committed boolean, payload binary"
+COUNTS = -1
+"""The bucket of plain numbers, which are added up."""
+PENDING_VALUES_MAX = 1 << 21
+"""A task that has more in hand sends them on."""
+_EXCHANGE = pa.schema(
+    [
+        pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("topic", pa.int32(), nullable=False),
+        pa.field("committed", pa.bool_(), nullable=False),
+        pa.field("payload", pa.binary(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """The values of a string column."""
+
+    table_key: str
+    column: str
+    distinct: bool = False
+    """Every value once per task, with the number of its rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read for it."""
+        return (self.column,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuples:
+    """Hashes of tuples without nulls, and of the ids that hold them."""
+
+    table_key: str
+    group: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read for it."""
+        return tuple(dict.fromkeys(("id", *self.group)))
+
+
+Topic = Texts | Tuples
+Numbers = npt.NDArray[np.uint64]
+
+
+class Digest:
+    """What one task has read of some topics, until it is sent on."""
+
+    def __init__(self, topics: Mapping[int, Topic], *, buckets: int, committed: bool) -> None:
+        self._topics = topics
+        self._buckets = buckets
+        self._committed = committed
+        self._pending: dict[int, list[pa.Table]] = {}
+        self._values = 0
+
+    def take(self, table_key: str, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Look at some rows; gives what has become too much to keep."""
+        for number, topic in self._topics.items():
+            if topic.table_key == table_key and rows.num_rows:
+                self._pending.setdefault(number, []).append(rows.select(list(topic.columns)))
+                self._values += rows.num_rows
+        if self._values > PENDING_VALUES_MAX:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Everything that is still in hand."""
+        for number, tables in self._pending.items():
+            digest = _digest(self._topics[number], pa.concat_tables(tables))
+            yield from self._sent(number, *digest)
+        self._pending.clear()
+        self._values = 0
+
+    def _sent(self, number: int, hashes: Numbers, values: pa.Table) -> Iterator[pa.RecordBatch]:
+        if not values.num_rows:
+            return
+        # The upper bits: the lower ones of a short text are hardly mixed.
+        owners = ((hashes >> np.uint64(32)) % np.uint64(self._buckets)).astype(np.uint16)
+        order = np.argsort(owners, kind="stable")
+        ordered = values.take(pa.array(order)).combine_chunks()
+        starts = np.searchsorted(owners[order], np.arange(self._buckets + 1))
+        for bucket in range(self._buckets):
+            first, last = int(starts[bucket]), int(starts[bucket + 1])
+            if first < last:
+                payload = packed(ordered.slice(first, last - first))
+                yield _row(bucket, number, payload, committed=self._committed)
+
+
+def number_row(topic: int, number: int) -> pa.RecordBatch:
+    """A plain number, to be added up with the others of its topic."""
+    return _row(COUNTS, topic, number.to_bytes(8, "little"), committed=False)
+
+
+def packed(table: pa.Table) -> bytes:
+    """A table as a payload."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def unpacked(payloads: Sequence[pa.BinaryScalar]) -> pa.Table:
+    """The inverse of ``packed``, of many payloads."""
+    tables: list[pa.Table] = []
+    for payload in payloads:
+        with pa.ipc.open_stream(payload.as_buffer()) as stream:
+            tables.append(stream.read_all())
+    return pa.concat_tables(tables)
+
+
+def _digest(topic: Topic, rows: pa.Table) -> tuple[Numbers, pa.Table]:
+    """The values of a topic and what decides on their buckets."""
+    if isinstance(topic, Tuples):
+        complete = complete_rows([rows.column(c) for c in topic.group])
+        if len(complete) < rows.num_rows:
+            rows = rows.take(pa.array(complete))
+        hashes = stable_hashes([_plain(rows.column(c)) for c in topic.group])
+        holders = stable_hashes([_plain(pc.fill_null(rows.column("id"), ""))])
+        return hashes, pa.table({"tuple": pa.array(hashes), "holder": pa.array(holders)})
+    column = rows.column(0)
+    column = column.drop_null() if column.null_count else column
+    if topic.distinct:
+        counted = pc.value_counts(column)
+        values, counts = counted.field("values"), counted.field("counts")
+        hashes = stable_hashes([pa.chunked_array([values])])
+        return hashes, pa.table({"text": values, "rows": counts})
+    return stable_hashes([_plain(column)]), pa.table({"text": column})
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Chunks without nulls: what stands in the place of a null is no value."""
+    return column.drop_null() if column.null_count else column
+
+
+def _row(bucket: int, topic: int, payload: bytes, *, committed: bool) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([bucket], pa.int32()),
+            pa.array([topic], pa.int32()),
+            pa.array([committed]),
+            pa.array([payload], pa.binary()),
+        ],
+        schema=_EXCHANGE,
+    )

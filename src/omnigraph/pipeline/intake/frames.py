@@ -1,0 +1,93 @@
+"""A Spark DataFrame as rows of one type.
+
+    DataFrame -> (driver) shape and numbered rows -> (tasks) columns.piece_of -> [frames] -> pieces
+
+The line of a row is its number in the order in which `collect()` would return the rows. A
+partition of the frame is a unit: rows are numbered within it by Spark, and the ledger adds what
+stands before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.load.problems import Problem, input_error
+from omnigraph.pipeline.intake.columns import check_types, piece_of, table_shape
+from omnigraph.pipeline.intake.parsed import Piece
+from omnigraph.pipeline.intake.units import TableShape
+from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.faults import short
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PLACE = "place"
+_PARTITION_BITS = 33
+"""How Spark's increasing ids are made: the partition's number above, the row's below."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedFrame:
+    """One DataFrame, ready to be read."""
+
+    frame: DataFrame
+    """The wanted columns under the names that the shape gives them, and the place of each row."""
+    shape: TableShape
+    group: int
+    file: int
+    """Index among all sources."""
+
+
+def plan_frame(
+    frame: DataFrame,
+    graph_type: GraphType,
+    *,
+    mapping: Mapping[str, str] | None,
+    name: str,
+    group: int,
+    file: int,
+) -> PlannedFrame:
+    """Settle columns and their types. Raises InputError."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions
+
+    shape = table_shape(graph_type, frame.columns, mapping=mapping, source=name)
+    # By place: Spark looks for names without regard to case, and may find two.
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    places = {column: f"c{frame.columns.index(column)}" for _, column in shape.columns}
+    wanted = [functions.col(place) for place in places.values()]
+    try:
+        schema: pa.Schema = numbered.select(*wanted).limit(0).toArrow().schema
+    except (PySparkException, pa.ArrowException) as error:
+        raise input_error(
+            [Problem(source=name, message=f"the DataFrame cannot be read: {short(error)}")]
+        ) from error
+    types = {column: schema.field(place).type for column, place in places.items()}
+    check_types(graph_type, shape, types, name)
+    place = functions.monotonically_increasing_id().alias(_PLACE)
+    return PlannedFrame(frame=numbered.select(*wanted, place), shape=shape, group=group, file=file)
+
+
+def column_places(shape: TableShape) -> list[str]:
+    """The distinct columns of the source in the order in which the frame has them."""
+    return list(dict.fromkeys(column for _, column in shape.columns))
+
+
+def unit_of(batch: pa.RecordBatch) -> int:
+    """The partition of the frame that a batch comes from."""
+    first: Any = batch.column(batch.num_columns - 1)[0].as_py()
+    return int(first) >> _PARTITION_BITS
+
+
+def read_batches(
+    batches: Iterator[pa.RecordBatch], graph_type: GraphType, shape: TableShape
+) -> Iterator[Piece]:
+    """The pieces of one partition."""
+    names = column_places(shape)
+    for batch in batches:
+        columns = dict(zip(names, batch.columns, strict=False))  # the last one is the place
+        yield piece_of(graph_type, shape, columns, batch.num_rows)

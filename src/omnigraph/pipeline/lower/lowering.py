@@ -1,0 +1,76 @@
+"""One plan on its way to DataFrames: what every step needs, and the way from a step to its frame.
+
+    plan -> [lowering] -> steps -> DataFrame
+
+Nothing runs here, with two exceptions that look at data to know how to go on: a traversal of many
+hops stops when nothing new is reached (``traverse``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from omnigraph.pipeline.lower.expressions import Expressions
+from omnigraph.pipeline.lower.frame import Frame, Slots, slots_of
+from omnigraph.pipeline.lower.sources import Sources, Tables
+from omnigraph.query import typed
+from omnigraph.query.exec.evaluate import Values
+from omnigraph.query.plan.nodes import Plan
+from omnigraph.query.plan.planner import QueryPlan
+from omnigraph.schema.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a step stands."""
+
+    outer: Frame | None = None
+    """The rows that the enclosing block hands in."""
+    counted: bool = True
+    """Whether somebody counts rows; else one is as good as many equal ones."""
+
+    def uncounted(self) -> Scope:
+        """The same place, where nobody counts."""
+        return replace(self, counted=False)
+
+
+MakeFrame = Callable[["Lowering", Any, Scope], Frame]
+
+
+class Lowering:
+    """One plan, the tables it reads and the values it is run with."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tables: Tables,
+        plan: QueryPlan,
+        values: Values,
+        catalog: Catalog,
+        steps: Mapping[type, MakeFrame],
+    ) -> None:
+        self.spark = spark
+        self.values = values
+        self.catalog = catalog
+        self.plan = plan
+        self.slots: Slots = slots_of(plan, catalog, pushed=tables.takes_conditions)
+        self.sources = Sources(tables, self.slots, catalog, self.expressions())
+        self._steps = steps
+
+    def frame(self, step: Plan, scope: Scope) -> Frame:
+        """The rows of a step that binds variables."""
+        return self._steps[type(step)](self, step, scope)
+
+    def expressions(self, blocks: Mapping[typed.Expr, str] | None = None) -> Expressions:
+        """Expressions over frames; ``blocks`` are columns that hold what blocks said."""
+        return Expressions(self.slots, self.values, self.catalog, blocks)
+
+    def filtered(self, frame: Frame, conditions: Sequence[typed.Expr]) -> Frame:
+        """Rows for which conditions without blocks are true."""
+        if not conditions:
+            return frame
+        return frame.with_rows(frame.df.filter(self.expressions().condition(conditions)))

@@ -1,0 +1,118 @@
+"""Spark sessions for tests: local, on a cluster, through Connect; one at a time, in one JVM.
+
+Starting a JVM takes most of the time that a Spark test takes. PySpark keeps its JVM when a session
+stops, so all sessions of a test process share one, and changing from one kind to another costs a
+second. They are sessions as a user makes them: the pipeline meets them as somebody else's.
+
+The workers of a local session run this Python. Those of the cluster and of Connect run one that
+does not have omnigraph, so what runs there has been sent there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.pipeline import gateway
+from omnigraph.pipeline.scratch import scratch_folder
+from omnigraph.testing.bare_python import bare_python
+from omnigraph.testing.cluster import SparkCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CONF = {
+    "spark.driver.memory": "1g",
+    # The JVM lives for minutes: a simpler collector and compiler are up sooner.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.app.name": "tests",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.warehouse.dir": (scratch_folder() / "warehouse").as_uri(),
+}
+
+
+class SparkSessions:
+    """The session of a test process. Asking for another kind stops the one that runs."""
+
+    def __init__(self) -> None:
+        self._kind: object = None
+        self._session: SparkSession | None = None
+        self._bare = bare_python(scratch_folder() / "bare")
+
+    def local(self, python: Path | None = None) -> SparkSession:
+        """A classic session with two cores of this machine, and another Python if one is named."""
+        conf = {**_CONF, "spark.master": "local[2]"}
+        return self._of(("local", python), str(python or sys.executable), conf)
+
+    def on(self, cluster: SparkCluster) -> SparkSession:
+        """A classic session on a cluster."""
+        return self._of(cluster, str(cluster.python), _CONF | cluster.conf())
+
+    def connect(self) -> SparkSession:
+        """A session of Spark Connect, with a server of its own on this machine."""
+        # The client must not repeat to the server what only the server's JVM can be told.
+        server = {"PYSPARK_REMOTE_INIT_CONF_0": json.dumps(_CONF)}
+        # Any free port: two test processes may run at the same time.
+        with _environment(SPARK_TESTING="1", PYSPARK_REMOTE_INIT_CONF_LEN="1", **server):
+            return self._of("connect", str(self._bare), {"spark.remote": "local[2]"})
+
+    def stop(self) -> None:
+        """Stop the session that runs, if one does."""
+        if self._session is not None:
+            session, self._session, self._kind = self._session, None, None
+            session.stop()
+
+    def _of(self, kind: object, python: str, conf: dict[str, str]) -> SparkSession:
+        if self._kind == kind and self._session is not None and _is_alive(self._session):
+            return self._session
+        self.stop()
+        self._session = self._start(python, conf)
+        self._kind = kind
+        return self._session
+
+    def _start(self, python: str, conf: dict[str, str]) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        # A Connect server takes the workers' Python from the environment of its JVM, and there is
+        # one JVM for all: it gets the bare one. A path of the project must not lead around that.
+        bare = _environment(PYSPARK_PYTHON=str(self._bare), PYTHONPATH=None)
+        with bare, gateway.jvm(_CONF, loopback=True):
+            os.environ["PYSPARK_PYTHON"] = python
+            builder = SparkSession.builder
+            for key, value in conf.items():
+                builder = builder.config(key, value)
+            return builder.getOrCreate()
+
+
+def _is_alive(session: SparkSession) -> bool:
+    try:
+        session.range(1).schema  # noqa: B018 - a Connect session asks its server
+        return gateway.last_words(wait_s=0) is None and not getattr(session, "is_stopped", False)
+    except Exception:
+        return False
+
+
+@contextmanager
+def _environment(**values: str | None) -> Generator[None]:
+    """Environment variables for the length of a block; None takes one away."""
+    before = {name: os.environ.get(name) for name in values}
+    _apply(values)
+    try:
+        yield
+    finally:
+        _apply(before)
+
+
+def _apply(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
