@@ -33,7 +33,11 @@ def test_lookups_and_traversals_on_tables_with_lists_of_unsigned(
             'match { $a: Sensor { code: "a" }  $a feeds{1,2} $b } return { $b.code } order { $b.code }'
         )
         assert [r["b.code"] for r in reached] == ["b", "c"]
-        edge = graph.query('match { $a: Sensor { code: "a" }  $a $e:feeds $b } return { $e.weights }')
+        edge = graph.query(
+            'match { $a: Sensor { code: "a" }  $a $e:feeds $b } return { $e.weights }'
+        )
         assert edge.to_dicts() == [{"e.weights": [7]}]
-        full = graph.query("match { $a: Sensor  $a.readings contains 4294967295 } return { $a.code }")
+        full = graph.query(
+            "match { $a: Sensor  $a.readings contains 4294967295 } return { $a.code }"
+        )
         assert full.to_dicts() == [{"a.code": "b"}]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.exec import blocks, columns, expand, grouping, order, weights, world
+from omnigraph.query.exec import blocks, columns, expand, frame, grouping, order, weights, world
 from omnigraph.query.params import bind
 from omnigraph.query.topology import edges, vertices
 from omnigraph.storage import tables
@@ -34,6 +34,7 @@ from omnigraph.testing.random_worlds import NOW, WORLDS, World
 BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (vertices, "FEW", (0, 1, 2, 2_000)),
     (vertices, "SCANS_PER_INDEX", (0, 1, 8)),
+    (vertices, "ASKED_MAX", (1, 100_000)),
     (edges, "SMALL_CHANGE_MIN", (0, 2, 1_000)),
     (edges, "VERSIONS_MAX", (1, 2, 4)),
     (blocks, "SHARE_MIN", (1, 2, 32)),
@@ -45,7 +46,10 @@ BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (order, "CUT", (1, 2, 4)),
     (expand, "DENSE_PART", (0, 1, 4, 1_000)),
     (expand, "EXACT", (0, 1 << 53)),
+    (expand, "FEW_ORIGINS", (0, 32)),
+    (frame, "FEW", (0, 256)),
     (weights, "EXACT", (0, 1 << 53)),
+    (grouping, "FEW", (0, 256)),
     (grouping, "DENSE", (0, 1, 4)),
     (grouping, "DENSE_MIN", (0, 1 << 20)),
     (world, "LOOKUP_BATCH", (1, 2, 10_000)),

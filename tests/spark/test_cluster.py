@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,9 @@ def test_the_package_reaches_workers_that_do_not_have_it(
 def test_a_job_survives_the_loss_of_a_worker(on_cluster, spark_cluster, tmp_path: Path):
     """Both workers are in the middle of a task when one of them is lost with all its processes."""
     folder = str(tmp_path)
+    os.mkfifo(tmp_path / "gate")
 
     def waits(batches):
-        import socket
-        import time
         from pathlib import Path
 
         import pyarrow as pa
@@ -38,9 +38,9 @@ def test_a_job_survives_the_loss_of_a_worker(on_cluster, spark_cluster, tmp_path
         context = TaskContext.get()
         ids = [i for batch in batches for i in batch.column(0).to_pylist()]
         here = Path(folder) / f"{context.partitionId()}-{context.attemptNumber()}"
-        here.write_text(socket.gethostname())
-        while not (Path(folder) / "go").exists():
-            time.sleep(0.01)
+        here.touch()
+        with (Path(folder) / "gate").open("rb"):  # A pipe: opens when somebody holds its other end.
+            pass
         yield pa.RecordBatch.from_pydict(
             {"id": ids, "attempt": [context.attemptNumber()] * len(ids)}
         )
@@ -52,8 +52,11 @@ def test_a_job_survives_the_loss_of_a_worker(on_cluster, spark_cluster, tmp_path
     answer = in_background(frame.collect)
     wait_until(lambda: first_attempts() == 2)
     spark_cluster.kill_worker(1)
-    (tmp_path / "go").touch()
-    rows = answer.result()
+    gate = os.open(tmp_path / "gate", os.O_RDWR)  # Open for as long as somebody may still come.
+    try:
+        rows = answer.result()
+    finally:
+        os.close(gate)
     assert sorted(row["id"] for row in rows) == list(range(1000))
     assert {row["attempt"] for row in rows} == {0, 1}
 

@@ -76,7 +76,7 @@ def test_an_error_of_a_group_comes_home_too(spark):
 
     raised = StorageError("gone")
     for function in (keyed, single):
-        with pytest.raises(StorageError, match="^gone$"), translated("testing"):
+        with pytest.raises(StorageError, match=r"^gone$"), translated("testing"):
             groups = spark.range(2).groupBy("id")
             groups.applyInArrow(task(function), "id bigint").collect()
 

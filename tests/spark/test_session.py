@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -63,11 +62,8 @@ def test_a_new_session_of_the_same_application_is_served_too(spark):
         assert rows(other) == 100
 
 
-def test_our_own_session_is_quiet_shared_and_stopped_by_the_last(
-    spark_stopped, capfd, tmp_path: Path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    path, handler, environment = list(sys.path), signal.getsignal(signal.SIGINT), dict(os.environ)
+def test_our_own_session_is_quiet_shared_and_stopped_by_the_last(spark_stopped, capfd):
+    path, handler, environment = list(sys.path), signal.getsignal(signal.SIGINT), variables()
     assert spark_available()
     for _ in range(2):  # Two in a row: the second one is new.
         with pipeline_session(master="local[2]", conf=OWN) as pipeline:
@@ -81,14 +77,15 @@ def test_our_own_session_is_quiet_shared_and_stopped_by_the_last(
         with pytest.raises(Exception):  # noqa: B017 - whatever a stopped session says
             rows(spark)
     assert capfd.readouterr() == ("", "")
-    assert list(tmp_path.iterdir()) == []
     assert sys.path == path
     assert signal.getsignal(signal.SIGINT) is handler
-    assert {n: v for n, v in os.environ.items() if n not in PYSPARKS_OWN} == environment
+    assert variables() == environment
 
 
-PYSPARKS_OWN = {"SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"}
-"""PySpark writes them into the environment whenever a context starts."""
+def variables() -> dict[str, str]:
+    """The environment, without what PySpark writes into it whenever a context starts."""
+    changed = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
+    return {name: value for name, value in os.environ.items() if name not in changed}
 
 
 def test_settings_of_our_own_session_do_not_reach_a_later_one(spark_stopped):

@@ -131,7 +131,9 @@ def translate(error: Exception, doing: str) -> OmnigraphError:
     """Our error for an exception of pyspark, py4j or grpc."""
     names = {cls.__name__ for cls in type(error).__mro__}
     text = str(error)
-    if names & {"Py4JNetworkError", "ConnectionError", "RpcError"}:
+    # py4j without an exception of Java's: the JVM was gone before it could answer.
+    unanswered = "Py4JError" in names and "Py4JJavaError" not in names
+    if unanswered or names & {"ConnectionError", "RpcError"}:
         from omnigraph.pipeline.gateway import last_words
 
         text = f"SESSION_LOST {text}\n{last_words() or ''}"

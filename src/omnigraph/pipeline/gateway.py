@@ -61,6 +61,11 @@ def spark_home() -> Path:
     return Path(str(import_module("pyspark").__file__)).parent
 
 
+def running_pid() -> int | None:
+    """The process of our JVM, if there is one."""
+    return None if _running is None else _running.process.pid
+
+
 def last_words(wait_s: float = 2.0) -> str | None:
     """The end of the log of our JVM if it has died, or dies while we wait; None while it lives."""
     if _running is None:
@@ -124,6 +129,7 @@ def _start(conf: Mapping[str, str], *, loopback: bool, clock: Clock) -> _Gateway
     environment = {
         **os.environ,
         **find_java().environment(),
+        "SPARK_HOME": str(spark_home()),  # Otherwise a script starts a Python to find it.
         "PYSPARK_PYTHON": python_command(),
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),

@@ -14,7 +14,7 @@ the tasks that notice it fail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import InputError, InternalError, UsageError
@@ -26,11 +26,13 @@ from omnigraph.pipeline.intake.plan import InputPlan, plan_input
 from omnigraph.pipeline.intake.ranges import RANGE_BYTES, RANGE_BYTES_MAX
 from omnigraph.pipeline.intake.tasks import (
     PROBLEM_DDL,
+    ReadTables,
     file_task,
     frame_task,
     problems_task,
     rows_schema,
     rows_task,
+    tables_reader,
 )
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import to_ir
@@ -101,6 +103,13 @@ class ParsedInput:
             spark_schema(rows_schema(graph_type)),
         )
 
+    def packed(self) -> tuple[DataFrame, ReadTables]:
+        """All rows for tasks that read them on their own: a frame, and what unpacks its batches."""
+        from pyspark.sql import functions
+
+        kept = self._frame.filter(functions.col("kind") != PROBLEMS)
+        return kept, tables_reader(self._ir, self._run_id, self._ledger)
+
     def problems(self, limit: int = PROBLEMS_MAX) -> list[Problem]:
         """The first problems in the order of sources and lines."""
         from pyspark.sql import functions
@@ -137,6 +146,15 @@ class ParsedInput:
 
         wanted = self._frame.filter(functions.col("kind") == PROBLEMS)
         return wanted.mapInArrow(problems_task(self._ledger, None), PROBLEM_DDL)
+
+    def every_problem(self) -> Iterator[tuple[Problem, str | None]]:
+        """All problems in no promised order, with the text of their line if it has one.
+
+        They pass through the driver a part at a time.
+        """
+        for r in self.problem_frame().toLocalIterator():
+            place = {name: r[name] for name in ("line", "column", "message")}
+            yield Problem(source=r["file"], **place), r["text"]
 
     def error(self, limit: int = PROBLEMS_MAX) -> InputError | None:
         """The error that tells the first problems and how many there are; None without any."""

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import StorageError, UsageError
 from omnigraph.pipeline import gateway
 from omnigraph.pipeline.errors import translated
 from omnigraph.pipeline.java import java_available
@@ -214,10 +214,10 @@ def _own_conf(app: str, master: str) -> dict[str, str]:
 
 def _stop(own: _Own) -> None:
     try:
-        # A session whose JVM has died is as stopped as it can be; the reason was reported.
-        if gateway.last_words(wait_s=0) is None:
-            with translated("stopping a session"):
-                own.spark.stop()
+        with translated("stopping a session"):
+            own.spark.stop()
+    except StorageError:
+        pass  # Its JVM or its server is gone: it is as stopped as it can be.
     finally:
         own.before.restore()
 

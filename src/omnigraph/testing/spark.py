@@ -10,7 +10,6 @@ does not have omnigraph, so what runs there has been sent there.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Generator
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 
 _CONF = {
     "spark.driver.memory": "1g",
-    # The JVM lives for minutes: a simpler collector and compiler are up sooner.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    # The JVM lives for minutes: a simpler collector and compiler are up sooner. The client of a
+    # Connect session cannot say whether the server has a UI, so the JVM is told.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+    "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false",
     "spark.app.name": "tests",
     "spark.sql.shuffle.partitions": "4",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.warehouse.dir": (scratch_folder() / "warehouse").as_uri(),
 }
 
@@ -57,11 +56,9 @@ class SparkSessions:
 
     def connect(self) -> SparkSession:
         """A session of Spark Connect, with a server of its own on this machine."""
-        # The client must not repeat to the server what only the server's JVM can be told.
-        server = {"PYSPARK_REMOTE_INIT_CONF_0": json.dumps(_CONF)}
-        # Any free port: two test processes may run at the same time.
-        with _environment(SPARK_TESTING="1", PYSPARK_REMOTE_INIT_CONF_LEN="1", **server):
-            return self._of("connect", str(self._bare), {"spark.remote": "local[2]"})
+        conf = {"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "4"}
+        with _environment(SPARK_TESTING="1"):  # Any free port: other tests may run beside us.
+            return self._of("connect", str(self._bare), conf)
 
     def stop(self) -> None:
         """Stop the session that runs, if one does."""

@@ -96,16 +96,27 @@ class Digest:
     def _sent(self, number: int, hashes: Numbers, values: pa.Table) -> Iterator[pa.RecordBatch]:
         if not values.num_rows:
             return
-        # The upper bits: the lower ones of a short text are hardly mixed.
-        owners = ((hashes >> np.uint64(32)) % np.uint64(self._buckets)).astype(np.uint16)
-        order = np.argsort(owners, kind="stable")
-        ordered = values.take(pa.array(order)).combine_chunks()
-        starts = np.searchsorted(owners[order], np.arange(self._buckets + 1))
-        for bucket in range(self._buckets):
-            first, last = int(starts[bucket]), int(starts[bucket + 1])
-            if first < last:
-                payload = packed(ordered.slice(first, last - first))
-                yield _row(bucket, number, payload, committed=self._committed)
+        for bucket, part in _spread(values, hashes, self._buckets):
+            yield _row(bucket, number, packed(part), committed=self._committed)
+
+
+def by_bucket(
+    rows: pa.Table, texts: pa.ChunkedArray, buckets: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """Rows in the bucket of a text without nulls: equal texts are in one, whoever asks."""
+    yield from _spread(rows, stable_hashes([texts]), buckets)
+
+
+def _spread(rows: pa.Table, hashes: Numbers, buckets: int) -> Iterator[tuple[int, pa.Table]]:
+    # The upper bits: the lower ones of a short text are hardly mixed.
+    owners = ((hashes >> np.uint64(32)) % np.uint64(buckets)).astype(np.uint16)
+    order = np.argsort(owners, kind="stable")
+    ordered = rows.take(pa.array(order)).combine_chunks()
+    starts = np.searchsorted(owners[order], np.arange(buckets + 1))
+    for bucket in range(buckets):
+        first, last = int(starts[bucket]), int(starts[bucket + 1])
+        if first < last:
+            yield bucket, ordered.slice(first, last - first)
 
 
 def number_row(topic: int, number: int) -> pa.RecordBatch:

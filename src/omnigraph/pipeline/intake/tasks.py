@@ -12,7 +12,7 @@ attempt, or if the input is no longer what it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -47,6 +47,7 @@ from omnigraph.storage.inputs import UnreadableInput
 
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
+ReadTables = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, pa.Table]]]
 
 PROBLEM_DDL = "file string, line bigint, column int, message string, text string"
 _PROBLEM = pa.schema(
@@ -139,6 +140,21 @@ def rows_task(ir: bytes, table_key: str, run_id: str, ledger: Ledger) -> Task:
                 yield to_spark(batch, carried)
 
     return run
+
+
+def tables_reader(ir: bytes, run_id: str, ledger: Ledger) -> ReadTables:
+    """For tasks that work on all types at once: the parsed frame as tables, by table key.
+
+    In the columns of ``rows_schema``; no row passes through Spark.
+    """
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+        for packed in unpacked(batches, ledger):
+            if packed.kind != PROBLEMS:
+                graph_type = _catalog(ir).table(packed.kind)
+                yield packed.kind, _placed(packed, graph_type, run_id)
+
+    return read
 
 
 def _placed(packed: Packed, graph_type: GraphType, run_id: str) -> pa.Table:

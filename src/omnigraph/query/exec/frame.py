@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import InternalError
+from omnigraph.query.exec.weights import total
 from omnigraph.query.topology.vertices import NOTHING, Vertices
 from omnigraph.storage.layout import Addresses, Positions
 
@@ -204,4 +205,4 @@ class Frame:
 
     def weight_sum(self) -> int:
         """How many rows this stands for."""
-        return self.length if self.weights is None else int(self.weights.sum())
+        return self.length if self.weights is None else total(self.weights)

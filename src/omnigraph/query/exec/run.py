@@ -274,8 +274,7 @@ class Run:
         source = plan.input
         if not isinstance(source, steps.Scan) or source.filters:
             return None
-        calls = [o.value for o in plan.outputs]
-        if not all(isinstance(c, typed.Aggregate) and c.operand == ROW for c in calls):
+        if not all(_counts_rows(o.value) for o in plan.outputs):
             return None
         return self.world.node(source.type_name).row_count
 
@@ -367,6 +366,13 @@ class Run:
     }
 
 
+def _counts_rows(expr: typed.Expr) -> bool:
+    """Whether an output is the number of rows."""
+    if not isinstance(expr, typed.Aggregate) or expr.function != "count" or expr.distinct:
+        return False
+    return expr.operand == ROW
+
+
 def _plain_counts(outputs: tuple[typed.Output, ...], frame: Frame) -> list[int] | None:
     """The only row of a result that counts rows or distinct nodes; None if it is anything else."""
     counts: list[int] = []
@@ -374,7 +380,7 @@ def _plain_counts(outputs: tuple[typed.Output, ...], frame: Frame) -> list[int] 
         call = output.value
         if not isinstance(call, typed.Aggregate) or call.function != "count":
             return None
-        if call.operand == ROW and not call.distinct:
+        if _counts_rows(call):
             counts.append(frame.weight_sum())
         elif isinstance(call.operand, typed.Entity) and not call.operand.type.nullable:
             if not call.distinct:

@@ -33,10 +33,10 @@ def summed(groups: npt.NDArray[np.int64], weights: Weights | None, count: int) -
         return np.bincount(groups, minlength=count)
     if not len(weights):
         return np.zeros(count, np.int64)
+    if count == 1:
+        return np.array([total(weights)], np.int64)
     if int(weights.max()) * len(weights) > COUNT_MAX:
         _check(np.bincount(groups, weights=weights).max())
-    elif count == 1:
-        return np.array([int(weights.sum())], np.int64)
     elif float(weights.sum()) < EXACT:
         return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
     sums = np.zeros(count, np.int64)
@@ -44,10 +44,24 @@ def summed(groups: npt.NDArray[np.int64], weights: Weights | None, count: int) -
     return sums
 
 
+def total(weights: Weights) -> int:
+    """What all rows stand for."""
+    if not len(weights) or int(weights.max()) * len(weights) <= COUNT_MAX:
+        return int(weights.sum())
+    exact = sum(weights.tolist())
+    if exact > COUNT_MAX:
+        raise _too_many()
+    return exact
+
+
 def _check(most: float) -> None:
     if most >= TOO_MANY:
-        raise LimitError(
-            f"the query counts more than {COUNT_MAX:,} rows",
-            hint="bound the pattern: fewer traversals, a filter or a key",
-            details={"limit": "count", "count_max": COUNT_MAX},
-        )
+        raise _too_many()
+
+
+def _too_many() -> LimitError:
+    return LimitError(
+        f"the query counts more than {COUNT_MAX:,} rows",
+        hint="bound the pattern: fewer traversals, a filter or a key",
+        details={"limit": "count", "count_max": COUNT_MAX},
+    )

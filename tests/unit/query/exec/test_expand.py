@@ -65,6 +65,12 @@ def test_hops_reach_what_a_search_reaches(edges, origins, side, hops, whole):
     made = expand(frame(a=origins), hop(low, high, side=side), Edges(edges, whole=whole), GUARD)
     expected = [(a, b) for a in origins for b in reach(edges, side, a, low, high)]
     assert Counter(rows(made, "a", "b")) == Counter(expected)
+    # Where only the end is needed there may be a shorter way.
+    step = hop(low, high, side=side, keep=())
+    for start in (frame(a=origins), frame(weights=[2] * len(origins), a=origins)):
+        ends_only = Counter(rows(expand(start, step, Edges(edges, whole=whole), GUARD), "b"))
+        weight = () if start.weights is None else (2,)
+        assert ends_only == Counter((b, *weight) for _, b in expected)
 
 
 @settings(max_examples=150)

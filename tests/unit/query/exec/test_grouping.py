@@ -12,7 +12,7 @@ from omnigraph.query.exec.grouping import distinct_count, group
 
 FAR = 2**61
 codes = st.one_of(st.integers(-1, 3), st.sampled_from([-1, 0, 5000, 2**31, FAR, 2**62, 2**63 - 2]))
-LIMITS = ((4, 1 << 20), (0, 0), (1, 1))
+LIMITS = ((4, 1 << 20, 256), (4, 1 << 20, 0), (0, 0, 0), (1, 1, 2))
 
 
 @st.composite
@@ -31,6 +31,7 @@ def test_rows_with_equal_keys_are_together(case, limits):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grouping, "DENSE", limits[0])
         patch.setattr(grouping, "DENSE_MIN", limits[1])
+        patch.setattr(grouping, "FEW", limits[2])
         groups = group(keys, length)
         counted = distinct_count(keys, length)
     rows = list(zip(*(k.tolist() for k in keys), strict=True)) if keys else [()] * length

@@ -38,6 +38,7 @@ def test_a_space_is_a_dictionary(history, few, scans):
     """Whether few ids are asked or many, by scan or by hash: the answers are a dict's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "FEW", few)
+        patch.setattr(module, "ASKED_MAX", 2)
         patch.setattr(module, "SCANS_PER_INDEX", scans)
         space, model = VertexSpace(), {}
         for what, asked in history:
@@ -48,6 +49,7 @@ def test_a_space_is_a_dictionary(history, few, scans):
             else:
                 found = space.find(texts(asked))
             assert numbers(found) == [model.get(t, NOTHING) for t in asked]
+            assert [space.number_of(t) for t in asked] == numbers(found)
             assert len(space) == len(model)
             assert space.ids.to_pylist() == list(model)
 
@@ -115,6 +117,7 @@ def test_pinned_vertices_map_both_ways(numbers_, kept, asked):
     row_of = {int(v): i for i, v in enumerate(own)}
     found = pinned.rows(np.array(asked, np.int64))
     assert numbers(found) == [row_of.get(v, NOTHING) for v in asked]
+    assert [pinned.row(v) for v in asked] == numbers(found)
     rows = np.array([r for r in asked if r < kept], np.int64)
     assert numbers(pinned.vertices(rows)) == [NOTHING if r < 0 else int(own[r]) for r in rows]
 

@@ -1,0 +1,527 @@
+"""The same text with engine="spark": the rows of the local engine, and those of the reference.
+
+Most queries run on tables that Spark keeps in memory, so that every condition becomes a Spark
+expression; some run as users run them, where the readers of the tables answer conditions.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import Phase, given, note, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+import omnigraph
+from omnigraph.errors import LimitError, ParameterError, UsageError
+from omnigraph.pipeline.lower.weights import OVERFLOW, times, total
+from omnigraph.pipeline.query import (
+    plan_for_spark,
+    query_frame,
+    run_on_tables,
+)
+from omnigraph.pipeline.session import Pipeline, pipeline_session
+from omnigraph.pipeline.tables import PinnedGraph, table_frame
+from omnigraph.query import typed
+from omnigraph.query.compile import compile_queries
+from omnigraph.query.exec.evaluate import Values
+from omnigraph.query.params import bind
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.naive import evaluate, same
+from omnigraph.testing.random_queries import RandomQuery, cases
+from omnigraph.testing.random_worlds import FLEET, NOW, WORLDS, World
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+CASES = 3
+QUERIES = 7
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Iterator[Pipeline]:
+    conf = {"spark.sql.shuffle.partitions": "4", "spark.driver.memory": "1g"}
+    with pipeline_session(master="local[2]", conf=conf) as found:
+        yield found
+
+
+class KeptTables:
+    """All tables of a graph, read once and kept by Spark; conditions are Spark's to evaluate."""
+
+    takes_conditions = False
+
+    def __init__(self, pipeline: Pipeline, pinned: PinnedGraph) -> None:
+        self._pipeline = pipeline
+        self._pinned = pinned
+        self._frames: dict[str, DataFrame] = {}
+
+    def read(
+        self, table_key: str, columns: Sequence[str], conditions: Sequence[typed.Expr]
+    ) -> DataFrame:
+        assert not conditions
+        if table_key not in self._frames:
+            frame = table_frame(self._pipeline.spark, self._pinned, table_key)
+            self._frames[table_key] = frame.coalesce(1).persist()
+        return self._frames[table_key].select(*columns)
+
+    def forget(self) -> None:
+        for frame in self._frames.values():
+            frame.unpersist()
+
+
+class Asked:
+    """A graph with both engines."""
+
+    def __init__(self, graph: omnigraph.Graph, pipeline: Pipeline) -> None:
+        self.graph = graph
+        self.pipeline = pipeline
+        view = graph.snapshot()
+        self.pinned = PinnedGraph.of(view._repository, view._snapshot)
+        self.tables = KeptTables(pipeline, self.pinned)
+
+    def prepared(self, text: str, params: dict[str, Any] | None) -> tuple[Any, Values]:
+        (query,) = compile_queries(text, self.pinned.catalog)
+        assert isinstance(query.body, typed.Read)
+        values = Values(params=bind(query.params, params), now=NOW)
+        return plan_for_spark(query.body, self.pinned), values
+
+    def kept(self, text: str, params: dict[str, Any] | None = None) -> pa.Table:
+        """On kept tables."""
+        plan, values = self.prepared(text, params)
+        return run_on_tables(self.pipeline.spark, self.tables, plan, values, self.pinned.catalog)
+
+    def spark(self, text: str, params: dict[str, Any] | None = None, **more: Any) -> pa.Table:
+        """As users do."""
+        found = self.graph.query(text, params, engine="spark", spark=self.pipeline.spark, **more)
+        return found.to_arrow()
+
+    def local(self, text: str, params: dict[str, Any] | None = None) -> pa.Table:
+        return self.graph.query(text, params).to_arrow()
+
+    def rows(self, text: str, params: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows from Spark, which the local engine has as well; sorted if the query does not."""
+        found, local = self.kept(text, params), self.local(text, params)
+        assert found.schema == local.schema
+        rows, expected = (
+            [tuple(row.values()) for row in table.to_pylist()] for table in (found, local)
+        )
+        if "order {" not in text and "limit" not in text:
+            rows, expected = sorted(rows, key=repr), sorted(expected, key=repr)
+        assert rows == expected
+        return rows
+
+
+# ---------------------------------------------------------------- any query on any graph
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
+@settings(max_examples=CASES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(data=st.data())
+def test_spark_agrees_with_the_reference(
+    pipeline: Pipeline, world: World, data: st.DataObject
+) -> None:
+    case = data.draw(cases(world, queries_max=QUERIES))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        omnigraph.init(Path(folder) / "g", world.schema, clock=ManualClock()) as graph,
+    ):
+        if case.graph.source:
+            graph.load(case.graph.source)
+        asked = Asked(graph, pipeline)
+        for number, query in enumerate(case.queries):
+            note(f"{query.text}\nparams = {query.params}")
+            _compare(asked, case.graph.naive, query, as_users_do=number == 0)
+        asked.tables.forget()
+
+
+def _compare(asked: Asked, reference: Any, query: RandomQuery, *, as_users_do: bool) -> None:
+    catalog = asked.pinned.catalog
+    (compiled,) = compile_queries(query.text, catalog)
+    assert isinstance(compiled.body, typed.Read)
+    try:
+        plan_for_spark(compiled.body, asked.pinned)
+    except UsageError as e:
+        assert "does not run on Spark" in e.message
+        return
+    params = bind(compiled.params, query.params)
+    expected = evaluate(compiled.body, reference, catalog, params, NOW)
+    found = asked.kept(query.text, query.params)
+    assert found.schema == asked.local(query.text, query.params).schema
+    assert same(found.to_pylist(), expected) is None, same(found.to_pylist(), expected)
+    if as_users_do:
+        again = asked.spark(query.text, query.params)
+        assert same(again.to_pylist(), expected) is None, same(again.to_pylist(), expected)
+
+
+# ---------------------------------------------------------------- the worked example
+
+
+@pytest.fixture(scope="module")
+def fleet(pipeline: Pipeline, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    day = date(2026, 1, 2)
+    calls = [("100", "AAR", day), ("100", "AAR", date(2026, 2, 2)), ("100", "CPH", day)]
+    rows = {
+        "Vessel": [
+            {"imo": 100, "name": "Alba", "flag": "dk"},
+            {"imo": 200, "name": "Brisa", "flag": "no", "tags": ["ice"]},
+            {"imo": 300, "name": "Cora"},
+        ],
+        "Port": [
+            {"code": code, "name": code.lower(), "berths": berths}
+            for code, berths in (("AAR", 4), ("BGO", 2), ("CPH", 6))
+        ],
+        "CallsAt": [
+            {"src": src, "dst": dst, "on": on} for src, dst, on in [*calls, ("200", "BGO", day)]
+        ],
+        "Feeds": [
+            {"src": src, "dst": dst}
+            for src, dst in (("AAR", "BGO"), ("BGO", "CPH"), ("CPH", "AAR"))
+        ],
+    }
+    with omnigraph.init(tmp_path_factory.mktemp("fleet") / "g", FLEET) as graph:
+        graph.load(rows)
+        yield Asked(graph, pipeline)
+
+
+EXAMPLES = {
+    "match { $v: Vessel  $v callsAt $p } return { $v.name, $p.code }": [
+        ("Alba", "AAR"), ("Alba", "CPH"), ("Brisa", "BGO"),
+    ],
+    "match { $v: Vessel  $v $c:callsAt $p } return { $v.name, $c.on }": [
+        ("Alba", date(2026, 1, 2)), ("Alba", date(2026, 1, 2)), ("Alba", date(2026, 2, 2)),
+        ("Brisa", date(2026, 1, 2)),
+    ],
+    'match { $p: Port { code: "AAR" }  $p feeds{1,2} $q } return { $q.code }': [("BGO",), ("CPH",)],
+    'match { $p: Port { code: "AAR" }  $p <feeds> $q } return { $q.code }': [("BGO",), ("CPH",)],
+    "match { $v: Vessel  not { $v callsAt $_ } } return { $v.name }": [("Cora",)],
+    'match { $v: Vessel  $v.flag != "dk" } return { $v.name }': [("Brisa",)],
+    'match { $v: Vessel { tags: "ice" } } return { $v.name }': [("Brisa",)],
+    """match { $v: Vessel  $v callsAt $p } return { $p.code, count($v) as n }
+       order { n desc, $p.code }""": [("AAR", 1), ("BGO", 1), ("CPH", 1)],
+    "match { $v: Vessel  $v.imo > 900 } return { count($v) as n }": [(0,)],
+    "match { $v: Vessel } return { $v.name } order { $v.flag }": [
+        ("Cora",), ("Alba",), ("Brisa",),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_worked_example(fleet: Asked, text: str) -> None:
+    assert fleet.rows(text) == EXAMPLES[text]
+
+
+def test_as_users_do(fleet: Asked) -> None:
+    text = """query calls($code: String, $least: U32) { match {
+        $p: Port { code: $code }  $p.berths >= $least
+        $v callsAt $p
+        optional { $p feeds $next  $next.berths < 4 }
+    } return { $v, $p.code, $next.code } }"""
+    params = {"code": "AAR", "least": 4}
+    found = fleet.spark(text, params)
+    alba = {"@id": "100", "imo": 100, "flag": "dk", "built": None, "tags": None, "name": "Alba"}
+    assert found.to_pylist() == [{"v": alba, "p.code": "AAR", "next.code": "BGO"}]
+    assert found.schema == fleet.local(text, params).schema
+    assert fleet.spark(text, {"code": "AAR", "least": 5}).num_rows == 0
+
+
+def test_result_as_a_frame(fleet: Asked) -> None:
+    plan, values = fleet.prepared("match { $p: Port } return { $p.code as code, $p.berths }", None)
+    frame = query_frame(fleet.pipeline, fleet.pinned, plan, values, fleet.pinned.catalog)
+    assert frame.columns == ["code", "p.berths"]
+    assert frame.filter(F.col("code") > "B").agg(F.sum("`p.berths`")).first()[0] == 8
+
+
+# ---------------------------------------------------------------- traversals
+
+PATHS = """
+node Stop { name: String @key }
+edge Leads: Stop -> Stop { length: I32? }
+edge Sees: Stop -> Zone
+node Zone { name: String @key }
+"""
+
+
+@pytest.fixture(scope="module")
+def paths(pipeline: Pipeline, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    chain = [(f"s{i}", f"s{i + 1}") for i in range(8)]
+    leads = [*chain, ("s0", "s0"), ("s3", "s1"), ("s0", "s1"), ("s8", "s8")]
+    names = [f"s{i}" for i in range(9)]
+    with omnigraph.init(tmp_path_factory.mktemp("paths") / "g", PATHS) as graph:
+        graph.load(
+            {
+                "Stop": [{"name": name} for name in names],
+                # A zone has the id of a stop: they are still not the same.
+                "Zone": [{"name": "s0"}],
+                "Leads": [{"src": a, "dst": b, "length": n} for n, (a, b) in enumerate(leads)],
+                "Sees": [{"src": "s0", "dst": "s0"}, {"src": "s1", "dst": "s0"}],
+            }
+        )
+        yield Asked(graph, pipeline)
+
+
+@pytest.mark.parametrize(
+    ("hops", "reached"),
+    [
+        ("leads", "s0 s1"),
+        ("leads{1,1}", "s0 s1"),
+        ("leads{1,2}", "s0 s1 s2"),
+        ("leads{2,3}", "s2 s3"),
+        ("leads{1,5}", "s0 s1 s2 s3 s4 s5"),
+        ("leads{4,7}", "s4 s5 s6 s7"),
+        ("leads{8,100000}", "s8"),
+        ("leads{9,100000}", ""),
+        ("<leads>{2,2}", "s2 s3"),
+    ],
+)
+def test_hops_from_the_start(paths: Asked, hops: str, reached: str) -> None:
+    rows = paths.rows(f'match {{ $a: Stop {{ name: "s0" }}  $a {hops} $b }} return {{ $b.name }}')
+    assert rows == [(name,) for name in reached.split()]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "count"),
+    [
+        ("$a leads $a", 2),
+        ("$a leads{1,4} $a", 2),
+        ("$a leads{2,4} $a", 0),
+        ("$a $e:leads $a", 2),
+        ("$a $e:<leads> $a", 2),
+        ("$a $e:leads $b", 12),
+        ("$a leads $b", 11),
+        ("$a <leads> $b", 20),
+        ("$a $e:<leads> $b", 22),
+        ("$a leads $b  $b leads $c  $c leads $a", 4),
+        ("$a sees{1,5} $z", 2),
+        ("$a sees{2,5} $z", 0),
+        ("$a leads $b  $a sees $z  $b sees $z", 2),
+        ("$a leads $b  $b leads $c", 13),
+    ],
+)
+def test_multiplicity(paths: Asked, clauses: str, count: int) -> None:
+    # Counted by weights, and by rows.
+    assert paths.rows(f"match {{ {clauses} }} return {{ count($a) as n }}") == [(count,)]
+    assert len(paths.rows(f"match {{ {clauses} }} return {{ $a.name }}")) == count
+
+
+def test_counts_of_blocks(paths: Asked) -> None:
+    text = """match { $a: Stop  optional { $a sees $z } }
+    return { $a.name, count { $a leads{1,3} $b  $b leads $c } as n, exists { $z: Zone } as zone }
+    order { count { $a $e:leads $b } desc } limit 3"""
+    assert paths.rows(text) == [("s0", 5, True), ("s3", 7, False), ("s1", 4, True)]
+
+
+# ---------------------------------------------------------------- values
+
+EXACT = 2**53
+VALUES = """
+node Thing {
+    name: String @key
+    i32: I32?  i64: I64?  u32: U32?  u64: U64?  f32: F32?  f64: F64?
+    flag: Bool?  day: Date?  at: DateTime?
+    words: [String]?  wide: [U64]?  floats: [F64]?
+    place: Vector(2)?
+}
+"""
+THINGS: list[dict[str, Any]] = [
+    {
+        "name": "a", "i32": -1, "i64": EXACT + 1, "u32": 2**32 - 1, "u64": 2**64 - 1,
+        "f32": 0.10000000149011612, "f64": float(EXACT), "flag": True, "day": date(1500, 2, 28),
+        "at": datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC), "words": ["x", "é"],
+        "wide": [2**64 - 1, 1], "floats": [-0.0, 2.5], "place": [0.5, -0.0],
+    },
+    {
+        "name": "B", "i32": 0, "i64": -(2**63), "u32": 0, "u64": EXACT + 1,
+        "f32": -0.0, "f64": -0.0, "flag": False, "day": date(9999, 12, 31),
+        "at": datetime(2026, 1, 1, tzinfo=UTC), "words": [], "wide": [], "floats": [0.0, 2.5],
+    },
+    {"name": "\uffff", "i64": 2**63 - 1, "u64": EXACT, "f64": 0.0, "f32": 0.0, "flag": True},
+    {"name": "\U00010000", "i64": EXACT, "u64": 0, "f64": 9.3e18, "f32": -1.5, "flag": False},
+    {"name": "", "i64": -1, "f64": -1e-300},
+    {"name": "nulls"},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def things(pipeline: Pipeline, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    with omnigraph.init(tmp_path_factory.mktemp("things") / "g", VALUES) as graph:
+        graph.load({"Thing": THINGS})
+        yield Asked(graph, pipeline)
+
+
+def _names(asked: Asked, condition: str, params: str = "", **given: Any) -> set[str]:
+    body = f"match {{ $t: Thing  {condition} }} return {{ $t.name }}"
+    text = f"query q({params}) {{ {body} }}" if params else body
+    return {name for (name,) in asked.rows(text, given)}
+
+
+def test_integers_and_floats_compare_exactly(things: Asked) -> None:
+    assert _names(things, "$t.i64 > $t.f64") == {"a", "\uffff"}
+    assert _names(things, "$t.i64 < $t.f64") == {"B", "\U00010000", ""}
+    assert _names(things, "$t.f64 = $t.i64") == set()
+    assert _names(things, "$t.u64 >= $t.f64") == {"a", "B", "\uffff"}
+    assert _names(things, "$t.u64 > $t.i64") == {"a", "B"}
+    assert _names(things, "$t.u32 = $t.f64") == {"B"}
+    assert _names(things, "$t.f32 = $t.f64") == {"B", "\uffff"}
+    assert _names(things, f"$t.i64 = {float(EXACT)!r}") == {"\U00010000"}
+    assert _names(things, "$t.i64 > 2.5 and $t.i64 <= $p", "$p: F64", p=float(EXACT)) == {
+        "\U00010000"
+    }
+    assert _names(things, "$t.u64 in $p", "$p: [U64]", p=[2**64 - 1, EXACT]) == {"a", "\uffff"}
+    assert _names(things, "$t.f32 = 0.1") == set()
+    assert _names(things, "$t.f64 = 0 and not ($t.f64 < 0.0)") == {"B", "\uffff"}
+
+
+def test_lists_text_days_and_instants(things: Asked) -> None:
+    assert _names(things, "$t.wide contains $p", "$p: U64", p=2**64 - 1) == {"a"}
+    assert _names(things, "$t.floats contains 0") == {"a", "B"}
+    assert _names(things, "$t.f64 in $t.floats") == {"B"}
+    assert _names(things, "not ($t.words contains $t.name)") == {t["name"] for t in THINGS}
+    assert _names(things, 'not ("x" in $t.words)') == {"B"}
+    assert _names(things, '$t.name in ["a", null]') == {"a"}
+    assert _names(things, '$t.name not in ["a", null]') == set()
+    assert _names(things, '$t.name starts_with ""') == {t["name"] for t in THINGS}
+    assert _names(things, '"abc" contains $t.name and $t.name != ""') == {"a"}
+    assert _names(things, 'not ($t.name > "a")') == {"a", "B", ""}
+    assert _names(things, 'not ($t.name < "\uffff")') == {"\uffff", "\U00010000"}
+    assert _names(things, '$t.day = date("1500-02-28")') == {"a"}
+    assert _names(things, '$t.at < datetime("1970-01-01T00:00:00Z")') == {"a"}
+    assert _names(things, "$t.flag") == {"a", "\uffff"}
+    assert _names(things, "not $t.flag or $t.day is null") == {
+        "B", "\uffff", "\U00010000", "", "nulls",
+    }  # fmt: skip
+
+
+def test_whole_rows_come_back_as_they_are(things: Asked) -> None:
+    columns = [
+        "name",
+        "i32",
+        "i64",
+        "u32",
+        "u64",
+        "f32",
+        "f64",
+        "flag",
+        "day",
+        "at",
+        "words",
+        "wide",
+        "floats",
+        "place",
+    ]
+    shown = ", ".join(f"$t.{name}" for name in columns)
+    rows = things.rows(f"match {{ $t: Thing }} return {{ {shown} }} order {{ $t.name }}")
+    blank = dict.fromkeys(columns)
+    wanted = sorted(THINGS, key=lambda t: t["name"].encode())
+    assert [repr(row) for row in rows] == [repr(tuple((blank | t).values())) for t in wanted]
+    objects = things.kept("match { $t: Thing } return { $t } order { $t.name }").column(0)
+    assert [o["@id"] for o in objects.to_pylist()] == [t["name"] for t in wanted]
+    assert "place" not in objects[0].as_py()
+
+
+def test_order_is_total(things: Asked) -> None:
+    def ordered(keys: str, page: str = "") -> list[str]:
+        text = f"match {{ $t: Thing }} return {{ $t.name }} order {{ {keys} }} {page}"
+        return [name for (name,) in things.rows(text)]
+
+    assert ordered("$t.name") == ["", "B", "a", "nulls", "\uffff", "\U00010000"]
+    # Zero is zero: the tie goes to the ids. Null is smallest.
+    assert ordered("$t.f64") == ["nulls", "", "B", "\uffff", "a", "\U00010000"]
+    assert ordered("$t.f64 desc") == ["\U00010000", "a", "B", "\uffff", "", "nulls"]
+    assert ordered("$t.u64 desc", "limit 2") == ["a", "B"]
+    assert ordered("$t.i64", "offset 1 limit 2") == ["B", ""]
+    assert ordered("$t.flag desc, $t.i64 desc", "offset 3") == ["B", "", "nulls"]
+    assert ordered("$t.day, $t.name desc", "limit 0") == []
+    assert ordered("$t.name", f"limit {2**63}") == ordered("$t.name")
+    distinct = "match { $t: Thing } return distinct { $t.floats, $t.flag } limit 4"
+    assert things.rows(distinct) == [
+        (None, None), (None, False), (None, True), ([0.0, 2.5], False),
+    ]  # fmt: skip
+
+
+def test_aggregates(things: Asked) -> None:
+    shown = """count($t) as n, count($t.f64) as some, count(distinct $t.f64) as zeros,
+        count(distinct $t.u64) as wide, min($t.name) as first, max($t.name) as last,
+        min($t.flag) as no, max($t.flag) as yes, min($t.day) as old, max($t.at) as late,
+        min($t.u64) as least, max($t.u64) as most"""
+    (row,) = things.rows(f"match {{ $t: Thing }} return {{ {shown} }}")
+    assert row == (
+        6, 5, 4, 5, "", "\U00010000", False, True, date(1500, 2, 28),
+        datetime(2026, 1, 1, tzinfo=UTC), 0, 2**64 - 1,
+    )  # fmt: skip
+    (sums,) = things.rows(
+        "match { $t: Thing  $t.u64 in [$none] } return { sum($t.u64) as s, avg($t.u64) as a }"
+        if False
+        else f"match {{ $t: Thing  $t.u64 >= {EXACT}  $t.u64 <= {EXACT + 1} }} "
+        "return { sum(distinct $t.u64) as s, avg(distinct $t.u64) as a, sum($t.i32) as i }"
+    )
+    assert sums == (float(2 * EXACT + 1), float(EXACT), 0.0)
+    nothing = "match { $t: Thing  $t.i32 > 5 } return { sum($t.i32) as s, avg($t.i32) as a, max($t.i32) as m, count($t.i32) as n }"
+    assert things.rows(nothing) == [(None, None, None, 0)]
+    groups = (
+        "match { $t: Thing } return { $t.flag, count($t) as n, avg($t.f32) as a } order { n desc }"
+    )
+    assert [row[:2] for row in things.rows(groups)] == [(None, 2), (False, 2), (True, 2)]
+    zeros = "match { $t: Thing  $t.f64 = 0 } return { $t.f64, count($t) as n }"
+    assert things.rows(zeros) == [(0.0, 2)]
+
+
+# ---------------------------------------------------------------- limits and what is refused
+
+
+def test_weights_never_wrap(pipeline: Pipeline) -> None:
+    most = 2**63 - 1
+    rows = pipeline.spark.createDataFrame([(1, most), (2, 1), (3, None)], "k int, w bigint")
+    made = rows.filter("k > 1").select(times(F.col("w"), F.lit(5)).alias("w"))
+    assert [r[0] for r in made.collect()] == [5, None]
+    assert rows.filter("k > 1").agg(total(F.col("w"))).first()[0] == 1
+    assert rows.filter("k > 2").agg(total(F.col("w"))).first()[0] == 0
+    for wrong in (rows.select(times(F.col("w"), F.lit(2))), rows.agg(total(F.col("w")))):
+        with pytest.raises(Exception, match=OVERFLOW):
+            wrong.collect()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'match { $v: Vessel  search($v.name, "alba") } return { $v.name }',
+        'match { $v: Vessel } return { fuzzy($v.name, "alba") as found }',
+        'match { $v: Vessel  not { $v callsAt $p  match_text($p.name, "a") } } return { $v.name }',
+        'match { $v: Vessel } return { $v.name } order { bm25($v.name, "alba") }',
+    ],
+)
+def test_search_is_refused(fleet: Asked, text: str) -> None:
+    with pytest.raises(UsageError, match="does not run on Spark") as caught:
+        fleet.spark(text)
+    assert 'engine="local"' in str(caught.value.hint)
+
+
+def test_limits(fleet: Asked) -> None:
+    page = "query q($n: I64?) { match { $v: Vessel } return { $v.name } limit $n }"
+    for value in (-1, None):
+        with pytest.raises(ParameterError, match="limit is"):
+            fleet.spark(page, {"n": value})
+    with pytest.raises(LimitError, match="Spark skips at most"):
+        fleet.spark(f"match {{ $v: Vessel }} return {{ $v.name }} offset {2**40}")
+    slow = "match { $a: Port  $a feeds{1,3} $b  $b feeds{1,3} $c } return { count($c) as n }"
+    with pytest.raises(LimitError, match="longer than"):
+        fleet.spark(slow, timeout_s=0.01)
+    # The session goes on.
+    assert fleet.spark(slow, timeout_s=600).to_pylist() == [{"n": 12}]
+
+
+def test_engines_are_named(fleet: Asked) -> None:
+    text = "match { $v: Vessel } return { $v.name }"
+    with pytest.raises(UsageError, match="unknown engine"):
+        fleet.graph.query(text, engine="sparc")
+    with pytest.raises(UsageError, match="the engine is local"):
+        fleet.graph.query(text, spark=fleet.pipeline.spark)
+    with pytest.raises(UsageError, match="memory_bytes"):
+        fleet.spark(text, memory_bytes=1 << 30)
+    with pytest.raises(UsageError, match="only reads"):
+        fleet.spark("delete Vessel where imo = 100")
