@@ -82,7 +82,14 @@ def _s3_place(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> s
 
 
 # In this order, because each change from one kind of session to another takes time.
-SPARK_FIXTURES = ("spark", "spark_stopped", "spark_connect", "spark_cluster", "on_cluster")
+SPARK_FIXTURES = (
+    "spark_sessions",
+    "spark",
+    "spark_stopped",
+    "spark_connect",
+    "spark_cluster",
+    "on_cluster",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
