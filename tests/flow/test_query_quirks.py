@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from query_support import SCHEMA, ask, club, knows, people, person
 
@@ -315,3 +317,29 @@ def test_quirk_an_anti_join_walks_all_its_hops(tmp_path):
         graph.load([person("eve"), knows("eve", "ann")])
         text = 'match { $a: Person  not { $a knows{1,3} $b  $b.name = "dan" } } return { $a.name } order { $a.name }'
         assert ask(graph, text) == ["dan", "eve"]
+
+
+def test_rows_of_one_ranked_node_stay_together_when_scores_tie(tmp_path: Path) -> None:
+    schema = """
+    node Doc { code: String @key  body: String @index }
+    node Person { name: String @key }
+    edge Mentions: Doc -> Person
+    """
+    with omnigraph.init(tmp_path / "ranked", schema) as graph:
+        graph.load(
+            [
+                {"type": "Doc", "data": {"code": "d1", "body": "sea"}},
+                {"type": "Doc", "data": {"code": "d2", "body": "sea"}},
+                *({"type": "Person", "data": {"name": n}} for n in ("ann", "bob")),
+                *(
+                    {"edge": "Mentions", "from": d, "to": p}
+                    for d in ("d1", "d2")
+                    for p in ("ann", "bob")
+                ),
+            ]
+        )
+        # The variable of the people sorts before that of the documents.
+        rows = graph.query(
+            'match { $z: Doc  $z mentions $a } return { $z.code, $a.name } order { bm25($z.body, "sea") }'
+        )
+        assert [r["z.code"] for r in rows] == ["d1", "d1", "d2", "d2"]

@@ -48,7 +48,7 @@ def test_a_job_survives_the_loss_of_a_worker(on_cluster, spark_cluster, tmp_path
     def first_attempts() -> int:
         return len(list(tmp_path.glob("[0-9]-0")))
 
-    frame = on_cluster.range(0, 1000, 1, 2).mapInArrow(waits, "id bigint, attempt int")
+    frame = on_cluster.range(0, 1000, 1, 2).mapInArrow(waits, "id bigint, attempt bigint")
     answer = in_background(frame.collect)
     wait_until(lambda: first_attempts() == 2)
     spark_cluster.kill_worker(1)

@@ -208,7 +208,6 @@ WHERE = {
     "huge > 9223372036854775807 and small > 0": True,
     "not (huge >= 9223372036854775808)": False,
     'name starts_with "t1" and count < 50': True,
-    "image is null and small is not null": True,
 }
 """Conditions, and whether Lance answers at least a part of them."""
 

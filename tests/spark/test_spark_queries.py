@@ -40,13 +40,13 @@ from omnigraph.testing.random_worlds import FLEET, NOW, WORLDS, World
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-CASES = 3
-QUERIES = 7
+CASES = 2
+QUERIES = 8
 
 
 @pytest.fixture(scope="module")
 def pipeline() -> Iterator[Pipeline]:
-    conf = {"spark.sql.shuffle.partitions": "4", "spark.driver.memory": "1g"}
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
     with pipeline_session(master="local[2]", conf=conf) as found:
         yield found
 
@@ -313,7 +313,7 @@ def test_counts_of_blocks(paths: Asked) -> None:
     text = """match { $a: Stop  optional { $a sees $z } }
     return { $a.name, count { $a leads{1,3} $b  $b leads $c } as n, exists { $z: Zone } as zone }
     order { count { $a $e:leads $b } desc } limit 3"""
-    assert paths.rows(text) == [("s0", 5, True), ("s3", 7, False), ("s1", 4, True)]
+    assert paths.rows(text) == [("s0", 6, True), ("s3", 5, False), ("s1", 4, True)]
 
 
 # ---------------------------------------------------------------- values
@@ -427,7 +427,9 @@ def test_whole_rows_come_back_as_they_are(things: Asked) -> None:
     rows = things.rows(f"match {{ $t: Thing }} return {{ {shown} }} order {{ $t.name }}")
     blank = dict.fromkeys(columns)
     wanted = sorted(THINGS, key=lambda t: t["name"].encode())
-    assert [repr(row) for row in rows] == [repr(tuple((blank | t).values())) for t in wanted]
+    # As texts, which tell the two zeros apart; Arrow and Python have names for UTC of their own.
+    texts = [repr(row).replace("zoneinfo.ZoneInfo(key='UTC')", repr(UTC)) for row in rows]
+    assert texts == [repr(tuple((blank | t).values())) for t in wanted]
     objects = things.kept("match { $t: Thing } return { $t } order { $t.name }").column(0)
     assert [o["@id"] for o in objects.to_pylist()] == [t["name"] for t in wanted]
     assert "place" not in objects[0].as_py()
@@ -468,7 +470,9 @@ def test_aggregates(things: Asked) -> None:
     (sums,) = things.rows(f"match {{ $t: Thing  {near} }} return {{ {shown} }}")
     assert sums == (float(2 * EXACT + 1), float(EXACT), 0.0)
     shown = "sum($t.i32) as s, avg($t.i32) as a, max($t.i32) as m, count($t.i32) as n"
-    assert things.rows(f"match {{ $t: Thing  $t.i32 > 5 }} return {{ {shown} }}") == [(None, None, None, 0)]
+    assert things.rows(f"match {{ $t: Thing  $t.i32 > 5 }} return {{ {shown} }}") == [
+        (None, None, None, 0)
+    ]
     groups = (
         "match { $t: Thing } return { $t.flag, count($t) as n, avg($t.f32) as a } order { n desc }"
     )

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 from omnigraph import errors
@@ -136,7 +137,9 @@ def translate(error: Exception, doing: str) -> OmnigraphError:
     if unanswered or names & {"ConnectionError", "RpcError"}:
         from omnigraph.pipeline.gateway import last_words
 
-        text = f"SESSION_LOST {text}\n{last_words() or ''}"
+        # Of the log only this: it also holds what became of earlier jobs.
+        out_of_memory = "OutOfMemoryError" in (last_words() or "")
+        text = f"SESSION_LOST {text} {'OutOfMemoryError' if out_of_memory else ''}"
     return translate_text(text, names, doing)
 
 
@@ -153,7 +156,7 @@ def translate_text(text: str, names: set[str], doing: str) -> OmnigraphError:
     if worker is not None:
         trace = _worker_traceback(text)
         # An exception out of a function that the caller put into the data is the caller's.
-        if "omnigraph" in trace:
+        if any(place in trace for place in (_HERE, *_PLACES)):
             return InternalError(
                 f"Spark failed while {doing}: {worker}", details={"traceback": trace}
             )
@@ -274,6 +277,11 @@ _DATA_ERRORS = {
     "SparkRuntimeException",
 }
 """What Spark raises about a DataFrame's own columns and expressions."""
+
+
+_HERE = str(Path(__file__).parent.parent)
+_PLACES = (".zip/omnigraph/", "-packages/omnigraph/")
+"""Where a line of a worker's traceback is in our code: here, as sent, as installed."""
 
 
 def _ours(text: str) -> OmnigraphError | None:

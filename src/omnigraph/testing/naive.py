@@ -178,6 +178,12 @@ def _tie_breaks(query: typed.Read) -> list[_Key]:
         return [_column(i) for i in range(len(query.outputs))]
     anonymous = _anonymous(query.pattern)
     names = sorted(v for v in block_variables(query.pattern) if v not in anonymous)
+    score = query.order[0].value if query.order else None
+    if isinstance(score, typed.Rrf):
+        score = score.arms[0]
+    if isinstance(score, (typed.Bm25, typed.Nearest)):
+        # Rows of one ranked node share its rank and stay together.
+        names = [score.variable, *(n for n in names if n != score.variable)]
     return [_id_of(name) for name in names]
 
 

@@ -87,9 +87,7 @@ def parse_here(
         for batch in problems_task(ledger, None)(iter(batches_without_rows(batches)))
         for r in batch.to_pylist()
     ]
-    return Parsed(
-        plan=plan, stats=stats, rows=rows, problems=found, batches=batches, ledger=ledger
-    )
+    return Parsed(plan=plan, stats=stats, rows=rows, problems=found, batches=batches, ledger=ledger)
 
 
 def run_files(plan: InputPlan) -> list[pa.RecordBatch]:

@@ -76,7 +76,6 @@ def test_an_empty_cell_is_null_and_a_quoted_one_is_the_empty_text_where_text_is_
         ("i", "1.0", "expected I32, got 1.0"),
         ("i", "007", 'expected I32, got "007"'),
         ("i", "0x10", 'expected I32, got "0x10"'),
-        ("i", " 5", 'expected I32, got " 5"'),
         ("i", "99999999999", "99999999999 is out of range for I32 (-2147483648..2147483647)"),
         ("u", "-1", "-1 is out of range for U32 (0..4294967295)"),
         ("w", str(2**64), f"{2**64} is out of range for U64 (0..{2**64 - 1})"),
@@ -98,6 +97,12 @@ def test_a_cell_that_does_not_fit_is_a_problem_with_its_line(file, column, cell,
     assert line == 3 and found.startswith(f"column '{column}': ") and message in found
 
 
+def test_blanks_around_a_number_are_not_part_of_it(file):
+    for text in ("i,d\n 5, 1.5 \n", 'i,d\n 5, 1.5 \n"5 ",1.5\n'):
+        parsed = parse_here(file(text), type_name="All")
+        assert set(parsed.rows["node:All"]["i"].to_pylist()) == {5} and not parsed.problems
+
+
 def test_edges_take_their_ends_from_either_pair_of_names(file):
     for header in ("from,to,since", "src,dst,since"):
         parsed = parse_here(file(f"{header}\na,b,1\n,c,2\n"), type_name="Knows")
@@ -105,16 +110,16 @@ def test_edges_take_their_ends_from_either_pair_of_names(file):
             (3, f"column '{header[: header.index(',')]}': an endpoint of an edge cannot be null")
         ]
     parsed = parse_here(file("from,to\na,b\n"), type_name="knows")
-    assert parsed.rows["edge:Knows"].select(["src", "dst"]).to_pylist() == [{"src": "a", "dst": "b"}]
+    assert parsed.rows["edge:Knows"].select(["src", "dst"]).to_pylist() == [
+        {"src": "a", "dst": "b"}
+    ]
 
 
 def test_ids_follow_from_the_key_and_a_given_one_must_agree(file):
     parsed = parse_here(file("imo,name\n5,x\n"), type_name="Vessel")
     assert parsed.rows["node:Vessel"]["id"].to_pylist() == ["5"]
     parsed = parse_here(file("id,imo,name\n5,5,x\n7,6,y\n"), type_name="Vessel")
-    assert messages(parsed) == [
-        (3, 'id "7" is not the id that the key gives ("6"); leave it out')
-    ]
+    assert messages(parsed) == [(3, 'id "7" is not the id that the key gives ("6"); leave it out')]
 
 
 # --- header and columns -------------------------------------------------------------------------
@@ -165,7 +170,9 @@ def test_a_header_alone_mentions_the_type(file):
 
 def test_tabs_separate_in_tsv_files(file):
     parsed = parse_here(file("note\tid\na,b\tx\n", "in.tsv"), type_name="Bare")
-    assert parsed.rows["node:Bare"].select(["id", "note"]).to_pylist() == [{"id": "x", "note": "a,b"}]
+    assert parsed.rows["node:Bare"].select(["id", "note"]).to_pylist() == [
+        {"id": "x", "note": "a,b"}
+    ]
 
 
 # --- records ------------------------------------------------------------------------------------
@@ -174,7 +181,9 @@ def test_tabs_separate_in_tsv_files(file):
 def test_lines_of_records_are_those_they_begin_on(file):
     text = '\n\nnote,id\r\n"a\nb",1\r\n\r\nc,2\n"d\r\n\n"",",3\n\ne,4'
     for step in (1, 3, 8, 1000):
-        parsed = parse_here(file(b"\xef\xbb\xbf" + text.encode()), type_name="Bare", range_bytes=step)
+        parsed = parse_here(
+            file(b"\xef\xbb\xbf" + text.encode()), type_name="Bare", range_bytes=step
+        )
         rows = parsed.rows["node:Bare"].select(["note", "id", "_line"]).to_pylist()
         assert [tuple(r.values()) for r in rows] == [
             ("a\nb", "1", 4),
@@ -221,9 +230,9 @@ def test_a_newline_in_quotes_at_the_border_of_a_range_is_found_out(file):
     rows = ['"' + "x\n" * (n % 5) + f'",{n}\n' for n in range(100)]
     path = file("note,id\n" + "".join(rows))
     whole = parse_here(path, type_name="Bare")
-    plan = plan_input(path, CATALOG, type_name="Bare", mapping=None, range_bytes=50)
+    plan = plan_input(path, CATALOG, type_name="Bare", mapping=None, range_bytes=47)
     assert plan.work.unit_count > 5
-    cut = parse_here(path, type_name="Bare", range_bytes=50)
+    cut = parse_here(path, type_name="Bare", range_bytes=47)
     assert cut.plan.work.unit_count == 1
     assert cut.rows["node:Bare"].equals(whole.rows["node:Bare"])
 
@@ -244,14 +253,14 @@ def test_a_packed_file_reads_as_what_it_holds(file):
 
 # --- the two ways agree -------------------------------------------------------------------------
 
+_ODD_CELLS = """
+"" 1 -0 0.5 true False "a,b" "q""q" é " a" 2020-01-01 2020-01-01T00:00:00Z "[1,2,3]" [1] base64: 1e5
++1 007 99999999999999999999 1e400 "[1,2,3" "[1,2,3e0]" nan
+"""
 _CELLS = st.one_of(
-    st.sampled_from(
-        ["", '""', "1", "-0", "0.5", "true", "False", '"a,b"', '"x\ny"', '"q""q"', "é", '"', 'a"', "\r"]
-        + ["2020-01-01", "2020-01-01T00:00:00Z", '"[1,2,3]"', "[1]", "base64:", "1e5", "+1", " ", "007"]
-        + ["99999999999999999999", "1e400", "\x00", '"\r\n"', '"[1,2,3"', '"[1, 2,3e0]"', "nan"]
-    ),
+    st.sampled_from([*_ODD_CELLS.split(), "", '"x\ny"', "\r", "\x00", '"\r\n"', '"[1, 2,3]"', " "]),
     st.text(st.characters(codec="utf-8"), max_size=4),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=500)

@@ -289,7 +289,9 @@ def test_folders_and_patterns_are_read_in_the_order_of_names(tmp_path: Path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(bare(name) if "jsonl" in name else "junk")
     parsed = parse_here(str(tmp_path))
-    assert parsed.plan.names == tuple(f"{tmp_path}/{n}" for n in ("a.jsonl", "b.jsonl", "sub/c.jsonl"))
+    assert parsed.plan.names == tuple(
+        f"{tmp_path}/{n}" for n in ("a.jsonl", "b.jsonl", "sub/c.jsonl")
+    )
     assert parsed.rows["node:Bare"]["note"].to_pylist() == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
     assert len(parse_here(f"{tmp_path}/*.jsonl").plan.names) == 2
     with pytest.raises(NotFoundError, match="no file matches"):

@@ -2,10 +2,11 @@
 
     text of a cell -> [cells] -> what `load.values` takes -> value | message
 
-A cell has no type of its own, so the schema decides: a number is written as in JSON, a boolean is
-`true` or `false` in any case, days and instants as ISO 8601, bytes as `base64:…`, lists and vectors
-as JSON arrays. An empty cell is null; a quoted empty one is the empty text where text is wanted.
-Whole columns may refuse more than single cells do, and never accept more.
+A cell has no type of its own, so the schema decides: a number is written as in JSON (blanks around
+it do not matter), a boolean is `true` or `false` in any case, days and instants as ISO 8601, bytes
+as `base64:…`, lists and vectors as JSON arrays. An empty cell is null; a quoted empty one is the
+empty text where text is wanted. Whole columns may refuse more than single cells do, and never
+accept more.
 """
 
 # pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
@@ -29,6 +30,7 @@ from omnigraph.schema.catalog import PropertyType, Scalar
 _INTEGER = r"^-?(?:0|[1-9][0-9]{0,18})$"
 _FLOAT = r"^-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,5})?$"
 _NUMBERS = r"^\[[-+0-9.eE, ]*\]$"
+_BLANKS = " \t\r\n"
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -79,6 +81,7 @@ def column_of(texts: pa.Array, property_type: PropertyType) -> pa.Array:
         _require(pc.is_in(lower, value_set=pa.array(list(_BOOLEANS))), texts)
         return to_column(pc.equal(lower, "true"), property_type)
     if scalar.is_numeric:
+        texts = pc.ascii_trim(texts, characters=_BLANKS)
         _require(pc.match_substring_regex(texts, _FLOAT if scalar.is_float else _INTEGER), texts)
         texts = texts.cast(arrow_type(PropertyType(scalar=scalar)))
     return to_column(texts, property_type)

@@ -68,11 +68,20 @@ def build(read: Read, cost: RootCost) -> Plan:
             input=plan,
             keys=read.order,
             on="bindings",
-            ties=named_variables(read.pattern),
+            ties=_ties(read, score),
             limit=read.limit,
             offset=read.offset,
         )
     return Project(input=plan, outputs=read.outputs)
+
+
+def _ties(read: Read, score: Score | None) -> tuple[str, ...]:
+    """Whose ids break ties. A ranked node first: its rows share a rank and stay together."""
+    names = named_variables(read.pattern)
+    if score is None:
+        return names
+    ranked = ranked_variable(score)
+    return (ranked, *(n for n in names if n != ranked))
 
 
 def _ordered(read: Read, plan: Plan) -> Plan:
