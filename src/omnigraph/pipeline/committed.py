@@ -1,6 +1,6 @@
 """The pinned snapshot of a write, as executors read it.
 
-    WriteTxn -> [committed] -> frames and scans of its tables
+    WriteTxn -> [committed] -> scans of its tables
 
 Every read is noted in the transaction's read set, as local reads are: after a lost race it decides
 whether the checks have to be made again.
@@ -9,21 +9,16 @@ whether the checks have to be made again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from omnigraph.pipeline.scan import Scan
-from omnigraph.pipeline.tables import PinnedGraph, scan_frame
+from omnigraph.pipeline.tables import PinnedGraph
 from omnigraph.write.txn import WriteTxn
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 class PinnedState:
     """Implements ``check.subject.Committed``."""
 
-    def __init__(self, spark: SparkSession, txn: WriteTxn) -> None:
-        self._spark = spark
+    def __init__(self, txn: WriteTxn) -> None:
         self._txn = txn
         self._pinned = PinnedGraph.of(txn.repository, txn.snapshot)
 
@@ -34,10 +29,6 @@ class PinnedState:
     def scan(self, table_key: str, columns: Sequence[str]) -> Scan:
         """Columns of a table, for tasks that read for themselves."""
         return self._scan(table_key, columns)
-
-    def frame(self, table_key: str, columns: Sequence[str]) -> DataFrame:
-        """Columns of a table."""
-        return scan_frame(self._spark, self._scan(table_key, columns))
 
     def places(self, table_key: str) -> Scan:
         """The ids of a table, with the place and the identity of each row."""

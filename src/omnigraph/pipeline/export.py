@@ -161,12 +161,16 @@ def _run(spark: SparkSession, job: _Job) -> dict[int, _Part]:
     numbers = spark.range(0, len(job.works), 1, len(job.works))
     with translated("exporting"):
         rows = numbers.mapInArrow(task(partial(_write_parts, job)), _REPORT).collect()
-    return {
-        row["number"]: _Part(
-            number=row["number"], name=row["part"], rows=row["row_count"], bytes=row["bytes"]
-        )
-        for row in rows
-    }
+    return {part.number: part for part in (_part(row.asDict()) for row in rows)}
+
+
+def _part(report: Mapping[str, Any]) -> _Part:
+    return _Part(
+        number=report["number"],
+        name=report["part"],
+        rows=report["row_count"],
+        bytes=report["bytes"],
+    )
 
 
 # -- on executors --------------------------------------------------------------------------------

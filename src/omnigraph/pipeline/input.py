@@ -21,6 +21,7 @@ from omnigraph.errors import InputError, InternalError, UsageError
 from omnigraph.load.problems import PROBLEMS_MAX, Problem, input_error
 from omnigraph.load.rows import is_keyed
 from omnigraph.pipeline.arrow import spark_schema
+from omnigraph.pipeline.errors import translated
 from omnigraph.pipeline.intake.parsed import PARSED_DDL, PROBLEMS, UNIT, Ledger, UnitStats
 from omnigraph.pipeline.intake.plan import InputPlan, plan_input
 from omnigraph.pipeline.intake.ranges import RANGE_BYTES, RANGE_BYTES_MAX
@@ -112,10 +113,14 @@ class ParsedInput:
 
     def problems(self, limit: int = PROBLEMS_MAX) -> list[Problem]:
         """The first problems in the order of sources and lines."""
-        from pyspark.sql import functions
-
         if not self.problem_count:
             return []
+        with translated("collecting problems"):
+            return self._first_problems(limit)
+
+    def _first_problems(self, limit: int) -> list[Problem]:
+        from pyspark.sql import functions
+
         places = ("unit", "before")
         all_of_them = self._frame.filter(functions.col("kind") == PROBLEMS)
         # Which rows of the frame hold the first ones is asked without their payloads.
@@ -197,17 +202,19 @@ def parse_input(
     """
     if not 0 < range_bytes <= RANGE_BYTES_MAX:
         raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
-    plan = plan_input(
-        source, catalog, type_name=type_name, mapping=mapping, range_bytes=range_bytes
-    )
+    with translated("looking at the input"):
+        plan = plan_input(
+            source, catalog, type_name=type_name, mapping=mapping, range_bytes=range_bytes
+        )
     ir = to_ir(catalog, "")
-    frame, stats = _read(pipeline.spark, plan, ir)
-    torn = plan.torn(stats)
-    if torn:
-        # A newline within quotes stood where a range begins: these files cannot be cut.
-        frame.unpersist()
-        plan = plan.uncut(torn)
+    with translated("reading the input"):
         frame, stats = _read(pipeline.spark, plan, ir)
+        torn = plan.torn(stats)
+        if torn:
+            # A newline within quotes stood where a range begins: these files cannot be cut.
+            frame.unpersist()
+            plan = plan.uncut(torn)
+            frame, stats = _read(pipeline.spark, plan, ir)
     return ParsedInput(frame, plan, stats, ir, run_id)
 
 
@@ -222,7 +229,12 @@ def _read(spark: SparkSession, plan: InputPlan, ir: bytes) -> tuple[DataFrame, S
         frame = frame.unionAll(one.frame.mapInArrow(task, PARSED_DDL))
     # On disk: payloads are packed already, and memory is for the joins to come.
     frame = frame.persist(StorageLevel.DISK_ONLY)
-    rows = frame.filter(functions.col("kind") == UNIT).select("unit", "file", "payload").collect()
+    try:
+        units = frame.filter(functions.col("kind") == UNIT).select("unit", "file", "payload")
+        rows = units.collect()
+    except BaseException:
+        frame.unpersist()
+        raise
     stats = [UnitStats.from_bytes(r["unit"], r["file"], bytes(r["payload"])) for r in rows]
     return frame, sorted(stats, key=lambda s: s.unit)
 

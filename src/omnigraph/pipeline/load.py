@@ -180,7 +180,7 @@ class _Load:
         if not parsed.keys:
             return {}
         with translated("checking the input"):
-            checked = check(self._pipeline.spark, self._subject(txn, parsed), rows=self._total)
+            checked = check(self._pipeline.spark, self._subject(txn, parsed))
             self._checked = checked
             if checked.total:
                 raise checked.refusal()
@@ -225,7 +225,7 @@ class _Load:
         tables = {
             key: InputTable(
                 type=catalog.table(key),
-                rows=parsed.rows(key),
+                rows=parsed.row_count(key),
                 ids_fresh=parsed.ids_fresh(key, catalog),
             )
             for key in parsed.keys
@@ -235,7 +235,7 @@ class _Load:
             mode=self._mode,
             tables=tables,
             files=parsed.files,
-            committed=PinnedState(self._pipeline.spark, txn),
+            committed=PinnedState(txn),
             intake=self._intake(parsed),
         )
 

@@ -124,7 +124,7 @@ class LoadFiles:
         if known is not None and known[1].base == pin:
             return
         self.discard(added=(), patches=(key,))
-        state = PinnedState(self._spark, txn)
+        state = PinnedState(txn)
         target = _target(txn, key)
         patch = self._upserted(incoming, target, state, updated=change.updated)
         self._patches[key] = (target.type.table_path, _Patched(base=pin, patch=patch))

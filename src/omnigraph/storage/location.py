@@ -35,8 +35,8 @@ class Location:
     """As given to Lance; a table is ``lance_root + "/" + path``."""
     manifest_prefix: str
     """What Lance puts before a graph-relative path when it reports the path of a manifest."""
-    options: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Lance storage options; empty on a local disk."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Lance storage options; empty on a local disk. They hold secrets and are never shown."""
     local_path: Path | None = None
     bucket: str = ""
     prefix: str = ""

@@ -32,7 +32,8 @@ PIECE_ROWS = 1 << 20
 PIECE_BYTES = 128 << 20
 """A piece is about so large at most, whichever is reached first."""
 BATCH_ROWS_MAX = 1 << 16
-BATCH_BYTES = 16 << 20
+BATCH_BYTES, BATCH_BYTES_MAX = 16 << 20, 32 << 20
+"""What a batch should be by the width of its columns, and what long texts and blobs may make it."""
 TABLES_OPEN_MAX = 32
 
 _TEXT_BYTES, _BLOB_BYTES, _LIST_BYTES = 32, 256 << 10, 128
@@ -119,6 +120,7 @@ def piece_batches(
             offset=piece.start or None,
             limit=piece.rows,
             batch_size=_batch_rows(dataset.schema, columns),
+            batch_size_bytes=BATCH_BYTES_MAX,
             blob_handling="all_binary",
             scan_in_order=True,
             with_row_id=addresses,
@@ -152,7 +154,8 @@ def _share(schema: pa.Schema, columns: Sequence[str]) -> float:
 
 
 def _batch_rows(schema: pa.Schema, columns: Sequence[str]) -> int:
-    width = sum(_width(schema.field(name)) for name in columns)
+    fields = [schema.field(name) for name in columns]
+    width = sum(_width(field) for field in fields if not is_blob(field))
     return max(1, min(BATCH_ROWS_MAX, BATCH_BYTES // max(width, 1)))
 
 

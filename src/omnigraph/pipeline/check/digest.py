@@ -62,7 +62,16 @@ class Tuples:
         return tuple(dict.fromkeys(("id", *self.group)))
 
 
-Topic = Texts | Tuples
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Some columns of all rows, brought together by others, of which none is null."""
+
+    table_key: str
+    columns: tuple[str, ...]
+    by: tuple[str, ...]
+
+
+Topic = Texts | Tuples | Rows
 Numbers = npt.NDArray[np.uint64]
 
 
@@ -97,7 +106,7 @@ class Digest:
         if not values.num_rows:
             return
         for bucket, part in _spread(values, hashes, self._buckets):
-            yield _row(bucket, number, packed(part), committed=self._committed)
+            yield exchange_row(bucket, number, packed(part), committed=self._committed)
 
 
 def by_bucket(
@@ -121,7 +130,7 @@ def _spread(rows: pa.Table, hashes: Numbers, buckets: int) -> Iterator[tuple[int
 
 def number_row(topic: int, number: int) -> pa.RecordBatch:
     """A plain number, to be added up with the others of its topic."""
-    return _row(COUNTS, topic, number.to_bytes(8, "little"), committed=False)
+    return exchange_row(COUNTS, topic, number.to_bytes(8, "little"), committed=False)
 
 
 def packed(table: pa.Table) -> bytes:
@@ -143,6 +152,11 @@ def unpacked(payloads: Sequence[pa.BinaryScalar]) -> pa.Table:
 
 def _digest(topic: Topic, rows: pa.Table) -> tuple[Numbers, pa.Table]:
     """The values of a topic and what decides on their buckets."""
+    if isinstance(topic, Rows):
+        complete = complete_rows([rows.column(c) for c in topic.by])
+        if len(complete) < rows.num_rows:
+            rows = rows.take(pa.array(complete))
+        return stable_hashes([_plain(rows.column(c)) for c in topic.by]), rows
     if isinstance(topic, Tuples):
         complete = complete_rows([rows.column(c) for c in topic.group])
         if len(complete) < rows.num_rows:
@@ -165,7 +179,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.drop_null() if column.null_count else column
 
 
-def _row(bucket: int, topic: int, payload: bytes, *, committed: bool) -> pa.RecordBatch:
+def exchange_row(bucket: int, topic: int, payload: bytes, *, committed: bool) -> pa.RecordBatch:
+    """One row that is exchanged."""
     return pa.RecordBatch.from_arrays(
         [
             pa.array([bucket], pa.int32()),

@@ -1,60 +1,54 @@
-"""What a rule found, as rows of a DataFrame, and how such rows become violations.
+"""What a rule found, as rows that any process can write and the driver can put in order.
 
-    rule -> [found] -> first violations, their number, all of them
+    exact rules in tasks -> [found] -> the first violations, their number, all of them
 
-A rule gives a frame of offending rows; only when somebody wants to read them are they put into
-words, by executors and with the functions of the local validator. Every row carries its rank, so
-that any number of first violations comes in the local validator's order.
+Every violation carries its rank, so that the first ones come in the local validator's order. A task
+that is asked for the first few tells only those of its own, and how many there are in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.pipeline.arrow import from_spark
 from omnigraph.pipeline.check.subject import FILE, LINE
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from omnigraph.write.rules.findings import Finding
 
 RANK = ("table", "stage", "rank", "file", "line", "name", "number")
 """By these violations are ordered."""
-VIOLATIONS = pa.schema(
-    [
-        pa.field("table", pa.int32(), nullable=False),
-        pa.field("stage", pa.int32(), nullable=False),
-        pa.field("rank", pa.int32(), nullable=False),
-        pa.field("file", pa.int32(), nullable=False),
-        pa.field("line", pa.int64(), nullable=False),
-        pa.field("name", pa.string(), nullable=False),
-        pa.field("number", pa.int32(), nullable=False),
-        pa.field("rule", pa.string(), nullable=False),
-        pa.field("message", pa.string(), nullable=False),
-        pa.field("entity_kind", pa.string(), nullable=False),
-        pa.field("type_name", pa.string(), nullable=False),
-        pa.field("entity_id", pa.string()),
-        pa.field("property_name", pa.string()),
-        pa.field("source", pa.string()),
-        pa.field("source_line", pa.int64()),
-    ]
-)
-VIOLATIONS_DDL = (
+FOUND_DDL = (
     "table int, stage int, rank int, file int, line bigint, name string, number int, rule string, "
     "message string, entity_kind string, type_name string, entity_id string, "
-    "property_name string, source string, source_line bigint"
+    "property_name string, source string, source_line bigint, n bigint, conflict boolean"
+)
+_FOUND = pa.schema(
+    [
+        ("table", pa.int32()),
+        ("stage", pa.int32()),
+        ("rank", pa.int32()),
+        ("file", pa.int32()),
+        ("line", pa.int64()),
+        ("name", pa.string()),
+        ("number", pa.int32()),
+        ("rule", pa.string()),
+        ("message", pa.string()),
+        ("entity_kind", pa.string()),
+        ("type_name", pa.string()),
+        ("entity_id", pa.string()),
+        ("property_name", pa.string()),
+        ("source", pa.string()),
+        ("source_line", pa.int64()),
+        ("n", pa.int64()),
+        ("conflict", pa.bool_()),
+    ]
 )
 
 VALUES, IDENTITY, ENDPOINTS, SURVIVORS, CARDINALITY = range(5)
 """The stages of the local validator: violations of one table are told stage by stage."""
-
-Row = Mapping[str, Any]
-Word = Callable[[Row], Violation]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,92 +58,82 @@ class Place:
     table: int
     stage: int
     number: int = 0
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Everything that one rule found in one table."""
+class Told:
+    """One violation with what it is ordered by inside its rule."""
 
-    count: DataFrame
-    """One row, or one a partition, whose column ``n`` adds up to the number of violations."""
-    violations: DataFrame
-    """In ``VIOLATIONS_DDL``, in no order."""
-    is_conflict: bool = False
-    """A strict insert met an id that exists."""
+    violation: Violation
+    place: Place
+    file: int = -1
+    line: int = 0
+    name: str = ""
+
+    @property
+    def order(self) -> tuple[int, int, int, str, int]:
+        """Within one stage of one table."""
+        return (self.place.rank, self.file, self.line, self.name, self.place.number)
 
 
-def found(
-    rows: DataFrame, schema: pa.Schema, place: Place, word: Word, *, is_conflict: bool = False
-) -> Found:
-    """What a rule found: offending rows, their own columns in the types of ``schema``.
+class RowPlaces:
+    """File and line of input rows, looked up one by one."""
 
-    The rank of a row is its ``_rank``, ``_file``, ``_line`` and ``_name``, as far as it has them.
-    ``word`` runs on executors: a function of a module, or a partial one with small values.
+    def __init__(self, rows: pa.Table) -> None:
+        self._files = rows.column(FILE).to_numpy()
+        self._lines = rows.column(LINE).to_numpy()
+
+    def __getitem__(self, row: int) -> tuple[int, int]:
+        return int(self._files[row]), int(self._lines[row])
+
+
+def told_findings(
+    findings: Sequence[Finding], places: RowPlaces, place: Place, limit: int | None
+) -> tuple[list[Told], int]:
+    """The first violations of findings on rows of the given positions, and how many there are.
+
+    Findings on one row keep their order.
     """
-    from pyspark.sql import functions as F
-
-    worder = partial(_worded, word=word, place=place, schema=schema)
-    return Found(
-        count=rows.agg(F.count("*").alias("n")),
-        violations=rows.mapInArrow(worder, VIOLATIONS_DDL),
-        is_conflict=is_conflict,
-    )
-
-
-def _worded(
-    batches: Iterable[pa.RecordBatch], *, word: Word, place: Place, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = from_spark(batch, schema).to_pylist()
-        yield batch_of(
-            ranked(
-                word(row),
-                place,
-                rank=row.get("_rank") or 0,
-                file=-1 if row.get(FILE) is None else row[FILE],
-                line=row.get(LINE) or 0,
-                name=row.get("_name") or "",
-            )
-            for row in rows
+    total = sum(len(f.positions) for f in findings)
+    heads = [
+        (*places[int(row)], number, index)
+        for number, finding in enumerate(findings)
+        for index, row in enumerate(finding.positions[:limit])
+    ]
+    told = [
+        Told(
+            violation=findings[number].word(index),
+            place=Place(
+                table=place.table,
+                stage=place.stage,
+                rank=place.rank,
+                number=place.number + number,
+            ),
+            file=file,
+            line=line,
         )
+        for file, line, number, index in sorted(heads)[:limit]
+    ]
+    return told, total
 
 
-def ranked(
-    violation: Violation,
-    place: Place,
-    *,
-    rank: int = 0,
-    file: int = -1,
-    line: int = 0,
-    name: str = "",
-) -> dict[str, Any]:
-    """A violation as a row of ``VIOLATIONS``."""
-    return {
-        "table": place.table,
-        "stage": place.stage,
-        "rank": rank,
-        "file": file,
-        "line": line,
-        "name": name,
-        "number": place.number,
-        "rule": violation.rule,
-        "message": violation.message,
-        "entity_kind": violation.entity_kind,
-        "type_name": violation.type_name,
-        "entity_id": violation.entity_id,
-        "property_name": violation.property_name,
-        "source": violation.source,
-        "source_line": violation.line,
-    }
+def found_table(told: Iterable[Told], total: int, place: Place, *, conflict: bool) -> pa.Table:
+    """Violations of one rule and their number, as Spark takes them."""
+    rows = [_row(one) for one in told]
+    if total:
+        counted = dict.fromkeys(_FOUND.names) | {"table": place.table, "n": total}
+        rows.append(counted | {"conflict": conflict})
+    return pa.Table.from_pylist(rows, schema=_FOUND)
 
 
-def batch_of(rows: Iterable[dict[str, Any]]) -> pa.RecordBatch:
-    """Rows of violations as Spark takes them."""
-    return pa.RecordBatch.from_pylist(list(rows), schema=VIOLATIONS)
+def nothing_found() -> pa.Table:
+    """No violation and no number."""
+    return _FOUND.empty_table()
 
 
 def violation_of(row: Any) -> Violation:
-    """A row of ``VIOLATIONS`` as the violation it came from."""
+    """A row that is a violation, as that."""
     return Violation(
         rule=row["rule"],
         message=row["message"],
@@ -162,8 +146,24 @@ def violation_of(row: Any) -> Violation:
     )
 
 
-def input_schema(schema: pa.Schema, columns: Iterable[str], **more: pa.DataType) -> pa.Schema:
-    """The schema of offending input rows: their place, some of their columns, and what else."""
-    fields = [schema.field(c).with_nullable(True) for c in dict.fromkeys(("id", *columns))]
-    places = [pa.field(FILE, pa.int32()), pa.field(LINE, pa.int64())]
-    return pa.schema([*fields, *places, *(pa.field(n, t) for n, t in more.items())])
+def _row(told: Told) -> dict[str, Any]:
+    violation, place = told.violation, told.place
+    return {
+        "table": place.table,
+        "stage": place.stage,
+        "rank": place.rank,
+        "file": told.file,
+        "line": told.line,
+        "name": told.name,
+        "number": place.number,
+        "rule": violation.rule,
+        "message": violation.message,
+        "entity_kind": violation.entity_kind,
+        "type_name": violation.type_name,
+        "entity_id": violation.entity_id,
+        "property_name": violation.property_name,
+        "source": violation.source,
+        "source_line": violation.line,
+        "n": 0,
+        "conflict": None,
+    }

@@ -1,27 +1,33 @@
 """All rules that an input is held to, each with a cheap question and an exact answer.
 
-    subject -> [rules] -> questions for the judge; for those in doubt: frames of offending rows
+    subject -> [rules] -> questions for the judge; for those in doubt: exact rules
 
-The question is asked of every input and costs little; the frame names the rows and is built only
-when there is doubt. The order of the rules is the order in which the local validator tells them.
+The question is asked of every input and costs little; the exact rule names the rows and is carried
+out only where there is doubt. Places order violations as the local validator does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from omnigraph.pipeline.check.cardinality import cardinality_found
 from omnigraph.pipeline.check.digest import Texts, Tuples
-from omnigraph.pipeline.check.endpoints import ends_found, survivors_found
+from omnigraph.pipeline.check.exact import (
+    CountWrong,
+    EndLost,
+    EndMissing,
+    Exact,
+    IdTaken,
+    SameId,
+    SameTuple,
+    TupleTaken,
+)
 from omnigraph.pipeline.check.found import (
     CARDINALITY,
     ENDPOINTS,
     IDENTITY,
     SURVIVORS,
     VALUES,
-    Found,
     Place,
 )
 from omnigraph.pipeline.check.judge import (
@@ -36,20 +42,18 @@ from omnigraph.pipeline.check.judge import (
     Total,
 )
 from omnigraph.pipeline.check.subject import InputTable, Subject
-from omnigraph.pipeline.check.unique import (
-    checked_groups,
-    conflicts_found,
-    held_found,
-    repeated_ids_found,
-    repeated_tuples_found,
-)
-from omnigraph.pipeline.check.values import values_found
-from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.catalog import EdgeType, GraphType, NodeType
 from omnigraph.write.delta import WriteMode
-from omnigraph.write.rules.identity import is_keyed
+from omnigraph.write.rules.identity import identity_members, is_keyed
 from omnigraph.write.rules.image import bounded
 
-Explain = Callable[[Subject, InputTable], Found]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValuesRule:
+    """Rule 1: it needs no rows to meet."""
+
+    type: GraphType
+    place: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +63,7 @@ class Rule:
     table_key: str
     question: Question
     """Its answer is zero if the rule is kept."""
-    explain: Explain
-    """What breaks it, exactly. The subject knows by then which ids repeat."""
+    exact: Exact | ValuesRule
     doubtful_if_replacing: bool = False
     """The question does not know what it means that committed rows are replaced."""
 
@@ -106,13 +109,16 @@ def _ends(edge: EdgeType, column: str) -> Texts:
     return Texts(table_key=edge.table_key, column=column, distinct=True)
 
 
+def _groups(graph_type: GraphType) -> list[tuple[str, ...]]:
+    """The groups to check beside identity; one equal to the key says nothing new."""
+    key = set(identity_members(graph_type))
+    return [group for group in graph_type.unique if set(group) != key]
+
+
 def _rules(subject: Subject, number: int, table: InputTable) -> Iterator[Rule]:
     key = table.type.table_key
-    yield Rule(
-        table_key=key,
-        question=Total(name=key),
-        explain=partial(values_found, place=Place(table=number, stage=VALUES)),
-    )
+    values = ValuesRule(type=table.type, place=Place(table=number, stage=VALUES))
+    yield Rule(table_key=key, question=Total(name=key), exact=values)
     yield from _identity_rules(subject, number, table)
     if isinstance(table.type, EdgeType):
         yield from _endpoint_rules(subject, number, table.type)
@@ -122,20 +128,21 @@ def _rules(subject: Subject, number: int, table: InputTable) -> Iterator[Rule]:
 
 
 def _identity_rules(subject: Subject, number: int, table: InputTable) -> Iterator[Rule]:
-    key, groups = table.type.table_key, checked_groups(table.type)
+    graph_type, files = table.type, subject.files
+    key, groups = graph_type.table_key, _groups(graph_type)
     at = [Place(table=number, stage=IDENTITY, number=i) for i in range(2 + 2 * len(groups))]
-    supplied_may_repeat = subject.mode is WriteMode.MERGE and not is_keyed(table.type)
+    supplied_may_repeat = subject.mode is WriteMode.MERGE and not is_keyed(graph_type)
     if not table.ids_fresh and not supplied_may_repeat:
         yield Rule(
             table_key=key,
             question=RepeatedIds(ids=_ids(key)),
-            explain=partial(repeated_ids_found, place=at[0]),
+            exact=SameId(type=graph_type, place=at[0], files=files),
         )
     for place, group in zip(at[1:], groups, strict=False):
         yield Rule(
             table_key=key,
             question=RepeatedTuples(tuples=Tuples(table_key=key, group=group)),
-            explain=partial(repeated_tuples_found, place=place, group=group),
+            exact=SameTuple(type=graph_type, place=place, files=files, group=group),
         )
     if not subject.exists(key):
         return
@@ -143,32 +150,36 @@ def _identity_rules(subject: Subject, number: int, table: InputTable) -> Iterato
         yield Rule(
             table_key=key,
             question=KnownIds(ids=_ids(key)),
-            explain=partial(conflicts_found, place=at[1 + len(groups)]),
+            exact=IdTaken(type=graph_type, place=at[1 + len(groups)], files=files),
         )
     for place, group in zip(at[2 + len(groups) :], groups, strict=True):
         yield Rule(
             table_key=key,
             question=HeldTuples(tuples=Tuples(table_key=key, group=group)),
-            explain=partial(held_found, place=place, group=group),
+            exact=TupleTaken(type=graph_type, place=place, files=files, group=group),
         )
 
 
 def _endpoint_rules(subject: Subject, number: int, edge: EdgeType) -> Iterator[Rule]:
     for order, (column, node_name) in enumerate((("src", edge.source), ("dst", edge.target))):
         node_key = f"node:{node_name}"
+        in_input, in_committed = node_key in subject.tables, subject.exists(node_key)
         yield Rule(
             table_key=edge.table_key,
             question=MissingEnds(
                 ends=_ends(edge, column),
                 nodes=_ids(node_key),
-                in_input=node_key in subject.tables,
-                in_committed=subject.exists(node_key),
+                in_input=in_input,
+                in_committed=in_committed,
             ),
-            explain=partial(
-                ends_found,
+            exact=EndMissing(
+                type=edge,
                 place=Place(table=number, stage=ENDPOINTS, number=order),
+                files=subject.files,
                 column=column,
                 node_name=node_name,
+                in_input=in_input,
+                in_committed=in_committed,
             ),
         )
 
@@ -184,16 +195,11 @@ def _survivor_rules(subject: Subject, number: int, node: NodeType) -> Iterator[R
         for column, node_name in (("src", edge.source), ("dst", edge.target)):
             if node_name != node.name:
                 continue
+            place = Place(table=number, stage=SURVIVORS, rank=order)
             yield Rule(
                 table_key=node.table_key,
                 question=LostEnds(ends=_ends(edge, column), nodes=_ids(node.table_key)),
-                explain=partial(
-                    survivors_found,
-                    place=Place(table=number, stage=SURVIVORS),
-                    edge=edge,
-                    column=column,
-                    order=order,
-                ),
+                exact=EndLost(edge=edge, column=column, place=place),
             )
             order += 1
 
@@ -202,17 +208,29 @@ def _cardinality_rules(subject: Subject, number: int, edge: EdgeType) -> Iterato
     cardinality = bounded(edge)
     if cardinality is None:
         return
-    place = Place(table=number, stage=CARDINALITY)
+    node_key = f"node:{edge.source}"
+    committed = subject.exists(edge.table_key)
     some = subject.committed.row_count(edge.table_key) > 0
+    # The minimum is the only bound that a source without any edge left can break.
+    deserted = subject.overwrites and some and cardinality.low > 0
+    nodes_go = node_key in subject.tables and subject.overwrites
     yield Rule(
         table_key=edge.table_key,
         question=OutOfBounds(
             sources=_ends(edge, "src"),
             low=cardinality.low,
             high=cardinality.high,
-            committed=subject.exists(edge.table_key),
-            deserted=subject.overwrites and some and cardinality.low > 0,
+            committed=committed,
+            deserted=deserted,
         ),
-        explain=partial(cardinality_found, place=place, edge=edge),
+        exact=CountWrong(
+            type=edge,
+            place=Place(table=number, stage=CARDINALITY),
+            files=subject.files,
+            edge=edge,
+            committed=committed,
+            deserted=deserted,
+            nodes_go=nodes_go and subject.committed.row_count(node_key) > 0,
+        ),
         doubtful_if_replacing=not subject.overwrites,
     )

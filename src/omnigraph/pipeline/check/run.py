@@ -1,21 +1,23 @@
 """All rules over one input on one snapshot: the local validator's answer, from many processes.
 
-    subject -> verdict (one job) -> rules in doubt, exactly -> [run] -> Checked
+    subject -> verdict (one job) -> rules in doubt, exactly (one job) -> [run] -> Checked
 
 Mostly the verdict is the end of it. Offending rows are looked for only by the rules in doubt, and
-are put into words only when somebody reads them.
+are put into words only as far as somebody reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import ConstraintError, Violation
-from omnigraph.pipeline.check.found import RANK, Found, violation_of
-from omnigraph.pipeline.check.rules import inquiry
-from omnigraph.pipeline.check.subject import Subject, union
+from omnigraph.pipeline.check.explain import explained
+from omnigraph.pipeline.check.found import RANK, violation_of
+from omnigraph.pipeline.check.rules import Rule, ValuesRule, inquiry
+from omnigraph.pipeline.check.subject import Subject
+from omnigraph.pipeline.check.values import ValuesAsked
 from omnigraph.pipeline.check.verdict import ask
 from omnigraph.write.validate import refusal
 
@@ -30,80 +32,100 @@ VIOLATIONS_MAX = 20
 class Checked:
     """What the rules say about an input."""
 
-    found: tuple[Found, ...]
-    """Only of rules that are broken."""
     total: int
     """All violations."""
     conflicts: int
     """Those that are strict inserts of existing ids."""
-    subject: Subject
-    """What was checked, now with the knowledge which ids repeat."""
+    first: tuple[Violation, ...]
+    """The first of them: by table, by rule, by row."""
     superseded: Mapping[str, int]
     """By table key: rows that a later one of the same id replaces."""
     known: Mapping[str, int]
     """By table key: committed ids that the input names; none where it could not."""
+    _doubts: _Doubts = field(repr=False)
 
-    def frame(self) -> DataFrame | None:
-        """All violations in ``VIOLATIONS_DDL``, in no order; None where there are none."""
-        return union([f.violations for f in self.found]) if self.found else None
-
-    def violations(self, limit: int = VIOLATIONS_MAX) -> list[Violation]:
-        """The first violations: by table, by rule, by row."""
-        frame = self.frame()
-        if frame is None or limit <= 0:
-            return []
-        return [violation_of(row) for row in frame.orderBy(*RANK).limit(limit).collect()]
+    def refusal(self) -> ConstraintError:
+        """The error that tells the first of them."""
+        return refusal(self.first, total=self.total, conflicts=self.conflicts)
 
     def every(self) -> Iterator[Violation]:
         """All violations in order; they pass through the driver a part at a time."""
-        frame = self.frame()
-        if frame is not None:
+        if self.total:
+            frame = self._doubts.frame(limit=None).where("n = 0")
             yield from map(violation_of, frame.orderBy(*RANK).toLocalIterator())
 
-    def refusal(self, limit: int = VIOLATIONS_MAX) -> ConstraintError:
-        """The error that tells the first of them."""
-        return refusal(self.violations(limit), total=self.total, conflicts=self.conflicts)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Doubts:
+    """The rules that may be broken, ready to be carried out exactly."""
+
+    spark: SparkSession
+    subject: Subject
+    rules: tuple[Rule, ...]
+    mixed: frozenset[str]
+
+    def frame(self, *, limit: int | None) -> DataFrame:
+        exact = [r.exact for r in self.rules if not isinstance(r.exact, ValuesRule)]
+        values = {r.table_key: r.exact for r in self.rules if isinstance(r.exact, ValuesRule)}
+        asked = ValuesAsked(
+            read=self.subject.intake.read,
+            types={key: rule.type for key, rule in values.items()},
+            places={key: rule.place for key, rule in values.items()},
+            files=self.subject.files,
+            limit=limit,
+        )
+        return explained(
+            self.spark,
+            self.subject,
+            exact,
+            asked if values else None,
+            mixed=self.mixed,
+            limit=limit,
+        )
 
 
-def check(spark: SparkSession, subject: Subject, *, rows: int) -> Checked:
-    """Check every rule. One job if all are kept; one more counts what breaks those in doubt.
-
-    ``rows``: about how many the input has.
-    """
+def check(
+    spark: SparkSession, subject: Subject, *, violations_max: int = VIOLATIONS_MAX
+) -> Checked:
+    """Check every rule. One job if all are kept, one more to tell what breaks those in doubt."""
     asked = inquiry(subject)
-    answers = ask(spark, subject, asked.questions, rows=rows)
+    answers = ask(spark, subject, asked.questions)
     repeated = {key: answers[question] for key, question in asked.repeats.items()}
     known = {key: answers[question] for key, question in asked.known.items()}
-    doubted = [
-        rule
-        for rule in asked.rules
-        if answers[rule.question] or (rule.doubtful_if_replacing and known.get(rule.table_key))
-    ]
-    subject = replace(
-        subject,
-        tables={
-            key: replace(table, repeats=bool(repeated.get(key)))
-            for key, table in subject.tables.items()
-        },
-    )
-    found = [rule.explain(subject, subject.tables[rule.table_key]) for rule in doubted]
-    counts = _counts(found)
-    return Checked(
+    doubts = _Doubts(
+        spark=spark,
         subject=subject,
-        found=tuple(found[i] for i in sorted(counts)),
-        total=sum(counts.values()),
-        conflicts=sum(n for i, n in counts.items() if found[i].is_conflict),
+        rules=tuple(
+            rule
+            for rule in asked.rules
+            if answers[rule.question] or (rule.doubtful_if_replacing and known.get(rule.table_key))
+        ),
+        mixed=frozenset(key for key in subject.tables if repeated.get(key) or known.get(key)),
+    )
+    total, conflicts, first = _told(doubts, violations_max) if doubts.rules else (0, 0, ())
+    return Checked(
+        total=total,
+        conflicts=conflicts,
+        first=first,
         superseded=repeated,
         known=known,
+        _doubts=doubts,
     )
 
 
-def _counts(found: Sequence[Found]) -> dict[int, int]:
-    """How many violations there are, by place in ``found``; rules that are kept are left out."""
+def _told(doubts: _Doubts, violations_max: int) -> tuple[int, int, tuple[Violation, ...]]:
+    """How many violations there are, how many are conflicts, and the first of them."""
     from pyspark.sql import functions as F
+    from pyspark.storagelevel import StorageLevel
 
-    if not found:
-        return {}
-    numbered = [f.count.select(F.lit(i).alias("rule"), "n") for i, f in enumerate(found)]
-    counted = union(numbered).groupBy("rule").agg(F.sum("n").alias("n")).where("n > 0")
-    return {row["rule"]: row["n"] for row in counted.collect()}
+    frame = doubts.frame(limit=violations_max).persist(StorageLevel.DISK_ONLY)
+    try:
+        counted = frame.where("n > 0").groupBy("conflict").agg(F.sum("n").alias("n"))
+        counts = {bool(row["conflict"]): row["n"] for row in counted.collect()}
+        total = sum(counts.values())
+        if not total:
+            return 0, 0, ()
+        first = frame.where("n = 0").orderBy(*RANK).limit(violations_max).collect()
+        return total, counts.get(True, 0), tuple(map(violation_of, first))
+    finally:
+        frame.unpersist()

@@ -2,73 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.pipeline.arrow import from_spark
-from omnigraph.pipeline.check.found import (
-    VIOLATIONS_DDL,
-    Found,
-    Place,
-    batch_of,
-    ranked,
-)
-from omnigraph.pipeline.check.subject import FILE, LINE, InputTable, Subject
-from omnigraph.schema.arrow import table_schema
+from omnigraph.pipeline.check.found import Place, RowPlaces, found_table, told_findings
+from omnigraph.pipeline.check.subject import FILE, LINE, Read
 from omnigraph.schema.catalog import GraphType
 from omnigraph.write.delta import Origins, TableDelta, WriteMode
 from omnigraph.write.rules.findings import count
 from omnigraph.write.rules.values import check_values
 
 
-def values_found(subject: Subject, table: InputTable, *, place: Place) -> Found:
-    """All violations of rule 1 in one table, superseded rows included."""
-    counter = partial(_counted, graph_type=table.type)
-    worder = partial(_worded, graph_type=table.type, files=subject.files, place=place)
-    return Found(
-        count=table.rows.mapInArrow(counter, "n bigint"),
-        violations=table.rows.mapInArrow(worder, VIOLATIONS_DDL),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValuesAsked:
+    """The tables whose broken values are to be told."""
 
-
-def _counted(
-    batches: Iterable[pa.RecordBatch], *, graph_type: GraphType
-) -> Iterator[pa.RecordBatch]:
-    schema = unchecked_schema(graph_type)
-    total = sum(
-        broken_values(graph_type, pa.Table.from_batches([from_spark(batch, schema)]))
-        for batch in batches
-    )
-    yield pa.RecordBatch.from_pydict({"n": pa.array([total], pa.int64())})
-
-
-def _worded(
-    batches: Iterable[pa.RecordBatch],
-    *,
-    graph_type: GraphType,
-    files: tuple[str, ...],
-    place: Place,
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        sources = batch.column(FILE).to_numpy().astype(np.int32)
-        lines = batch.column(LINE).to_numpy().astype(np.int64)
-        origins = Origins(names=files, name_index=sources, lines=lines)
-        found = check_values(_delta(batch, graph_type, origins=origins))
-        yield batch_of(
-            ranked(
-                finding.word(index),
-                # All findings on one row are in one batch: their order in it is their order.
-                replace(place, number=order),
-                file=int(sources[row]),
-                line=int(lines[row]),
-            )
-            for order, finding in enumerate(found)
-            for index, row in enumerate(finding.positions)
-        )
+    read: Read
+    types: Mapping[str, GraphType]
+    places: Mapping[str, Place]
+    """Both by table key."""
+    files: tuple[str, ...]
+    limit: int | None
 
 
 def broken_values(graph_type: GraphType, rows: pa.Table) -> int:
@@ -77,11 +34,27 @@ def broken_values(graph_type: GraphType, rows: pa.Table) -> int:
     return count(check_values(delta))
 
 
-def _delta(batch: pa.RecordBatch, graph_type: GraphType, *, origins: Origins | None) -> TableDelta:
-    rows = pa.Table.from_batches([from_spark(batch, unchecked_schema(graph_type))])
-    return TableDelta(type=graph_type, mode=WriteMode.APPEND, rows=rows, origins=origins)
+def tell_values(asked: ValuesAsked, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task: the violations of rule 1 in some part of the input, superseded rows included."""
+    for table_key, rows in asked.read(batches):
+        if table_key not in asked.types:
+            continue
+        delta = input_delta(asked.types[table_key], rows, asked.files)
+        place = asked.places[table_key]
+        told, total = told_findings(check_values(delta), RowPlaces(rows), place, asked.limit)
+        yield from found_table(told, total, place, conflict=False).to_batches()
 
 
-def unchecked_schema(graph_type: GraphType) -> pa.Schema:
-    """The columns of a table before the check, when any value may be missing."""
-    return pa.schema([f.with_nullable(True) for f in table_schema(graph_type)])
+def input_delta(
+    graph_type: GraphType,
+    rows: pa.Table,
+    files: tuple[str, ...],
+    mode: WriteMode = WriteMode.APPEND,
+) -> TableDelta:
+    """Some rows of the input as the local rules take them."""
+    origins = Origins(
+        names=files,
+        name_index=rows.column(FILE).to_numpy().astype(np.int32),
+        lines=rows.column(LINE).to_numpy().astype(np.int64),
+    )
+    return TableDelta(type=graph_type, mode=mode, rows=rows, origins=origins)

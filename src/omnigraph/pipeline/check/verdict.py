@@ -19,6 +19,7 @@ from omnigraph.pipeline.check.digest import EXCHANGE_DDL, Digest, Topic, number_
 from omnigraph.pipeline.check.judge import ANSWERS_DDL, Question, Total, judge
 from omnigraph.pipeline.check.subject import Read, Subject
 from omnigraph.pipeline.check.values import broken_values
+from omnigraph.pipeline.errors import task
 from omnigraph.pipeline.scan import Scan
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.pieces import Piece
@@ -44,15 +45,12 @@ class _Reading:
 
 
 def ask(
-    spark: SparkSession, subject: Subject, questions: Sequence[Question], *, rows: int
+    spark: SparkSession, subject: Subject, questions: Sequence[Question]
 ) -> dict[Question, int]:
-    """The answers; questions that are answered with zero are there too. One job.
-
-    ``rows``: about how many the input has.
-    """
+    """The answers; questions that are answered with zero are there too. One job."""
     mine, theirs = _topics(questions)
     scans = _scans(subject, theirs)
-    values = rows * max(1, len(mine)) + sum(s.table.row_count for s in scans)
+    values = subject.rows * max(1, len(mine)) + sum(s.table.row_count for s in scans)
     buckets = min(max(BUCKETS_MIN, -(-values // BUCKET_VALUES)), BUCKETS_MAX)
     numbers = {topic: i for i, topic in enumerate(dict.fromkeys((*mine, *theirs)))}
     exchanged = _read_input(subject, questions, {numbers[t]: t for t in mine}, buckets)
@@ -65,7 +63,7 @@ def ask(
     judged = (
         exchanged.repartition(buckets, "bucket")
         .groupBy("bucket")
-        .applyInArrow(lambda rows: judge(rows, questions=asked, topics=topics), ANSWERS_DDL)
+        .applyInArrow(task(lambda rows: judge(rows, questions=asked, topics=topics)), ANSWERS_DDL)
     )
     answers = dict.fromkeys(questions, 0)
     for row in judged.collect():
@@ -100,7 +98,7 @@ def _read_input(
         totals=totals,
         types={key: subject.tables[key].type for key in totals},
     )
-    return subject.intake.frame.mapInArrow(partial(_digest_input, reading), EXCHANGE_DDL)
+    return subject.intake.frame.mapInArrow(task(partial(_digest_input, reading)), EXCHANGE_DDL)
 
 
 def _read_committed(
@@ -108,8 +106,8 @@ def _read_committed(
 ) -> DataFrame:
     work = [(number, piece) for number, scan in enumerate(scans) for piece in scan.pieces()]
     numbers = spark.range(0, len(work), 1, max(1, len(work)))
-    task = partial(_digest_committed, tuple(scans), tuple(work), topics, buckets)
-    return numbers.mapInArrow(task, EXCHANGE_DDL)
+    send = partial(_digest_committed, tuple(scans), tuple(work), topics, buckets)
+    return numbers.mapInArrow(task(send), EXCHANGE_DDL)
 
 
 # -- tasks ---------------------------------------------------------------------------------------

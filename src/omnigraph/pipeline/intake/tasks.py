@@ -25,6 +25,7 @@ from omnigraph.ids import derived_ulids
 from omnigraph.load.problems import Problem
 from omnigraph.load.rows import is_keyed
 from omnigraph.pipeline.arrow import carried_schema, to_spark
+from omnigraph.pipeline.errors import task
 from omnigraph.pipeline.intake.csv import read_csv_unit
 from omnigraph.pipeline.intake.frames import read_batches, unit_of
 from omnigraph.pipeline.intake.jsonl import read_jsonl_unit
@@ -78,6 +79,7 @@ def _catalog(ir: bytes) -> Catalog:
 def file_task(ir: bytes, plan: WorkPlan) -> Task:
     """Numbers of units -> rows of the parsed frame."""
 
+    @task
     def run(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -106,6 +108,7 @@ def _pieces(unit: Unit, catalog: Catalog) -> Iterator[Piece]:
 def frame_task(ir: bytes, shape: TableShape, group: int, file: int) -> Task:
     """Rows of a user's DataFrame -> rows of the parsed frame."""
 
+    @task
     def run(batches: Batches) -> Batches:
         filled = (batch for batch in batches if batch.num_rows)
         first = next(filled, None)
@@ -130,6 +133,7 @@ def rows_schema(graph_type: GraphType) -> pa.Schema:
 def rows_task(ir: bytes, table_key: str, run_id: str, ledger: Ledger) -> Task:
     """Rows of the parsed frame of one kind -> typed rows with their places and ids."""
 
+    @task
     def run(batches: Batches) -> Batches:
         graph_type = _catalog(ir).table(table_key)
         schema = rows_schema(graph_type)
@@ -181,6 +185,7 @@ def _with_ids(given: pa.ChunkedArray, run_id: str, file: int, lines: np.ndarray)
 def problems_task(ledger: Ledger, limit: int | None) -> Task:
     """Rows of the parsed frame -> problems in their places; of each row of it the first ones."""
 
+    @task
     def run(batches: Batches) -> Batches:
         for packed in unpacked(batches, ledger):
             if packed.kind == PROBLEMS:
