@@ -125,7 +125,9 @@ def main(rows: int, rounds: int) -> None:
     base = best["bare mapInArrow"]
     print(f"{rows:,} rows, aggregate over 2 of 6 columns, median of {rounds} rounds")
     for name, value in best.items():
-        print(f"  {name:20} {value:7.3f} s  {value / base:5.2f}x   (least {min(seconds[name]):.3f})")
+        print(
+            f"  {name:20} {value:7.3f} s  {value / base:5.2f}x   (least {min(seconds[name]):.3f})"
+        )
     for name in ("table_frame", "format, columns"):
         print(f"  {name:20} {best[name] / base:5.2f}x of bare   goal <= {GOAL}x")
 

@@ -92,6 +92,7 @@ SPARK_FIXTURES = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # Before xdist looks for groups.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on Spark run first, by kind of session, and in one process: it has the JVM."""
 

@@ -85,16 +85,19 @@ class World:
                 number += 1
             records.append(self.knows(i, self.random.choice(people)))
         for i in cities:
-            for j in self.random.sample(cities, min(len(cities), 1 + i % 3)):
-                records.append(self.road(i, j))
+            ends = self.random.sample(cities, min(len(cities), 1 + i % 3))
+            records.extend(self.road(i, j) for j in ends)
         return self.shuffled(records)
 
     def dirty(self, people: range, cities: range) -> list[dict]:
         """Breaks every rule, whatever there is: ids that exist, values, tuples, ends, counts."""
         pick = self.random.choice
         wrong: list[dict] = [
-            *(self.person(i, age=pick([-1, 121, 50])) for i in self.sample(people, 6)),
-            *(self.person(i, mail=pick(["bad", "p1@x", "p2@x"])) for i in self.sample(people, 8)),
+            *(self.person(i, age=age) for i, age in zip(self.sample(people, 3), (-1, 121, 50))),
+            *(
+                self.person(i, mail=mail)
+                for i, mail in zip(self.sample(people, 8), ("bad", "p1@x", "p2@x", "worse") * 2)
+            ),
             *(self.person(i, tier="lead") for i in self.sample(people, 3)),
             *(self.person(i, nick="same", born="1950-05-05") for i in self.sample(people, 3)),
             *(self.person(i, serial=2**63 + 1) for i in self.sample(people, 3)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,42 @@ def test_a_job_survives_the_loss_of_a_worker(on_cluster, spark_cluster, tmp_path
         os.close(gate)
     assert sorted(row["id"] for row in rows) == list(range(1000))
     assert {row["attempt"] for row in rows} == {0, 1}
+
+
+def test_nothing_outlives_a_program_that_is_killed(tmp_path: Path):
+    """Neither a cluster (its master is enough to see it) nor the JVM of a session."""
+    code = """
+import os, sys
+from omnigraph.pipeline import gateway
+from omnigraph.testing.cluster import run_spark_cluster
+with run_spark_cluster(workers=0) as cluster, gateway.jvm({}, loopback=True):
+    print(*cluster.processes(), gateway.running_pid(), flush=True)
+    sys.stdin.read()
+"""
+    program = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert program.stdin is not None
+    assert program.stdout is not None
+    with program.stdin, program.stdout:
+        pids = [int(pid) for pid in program.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(is_running(pid) for pid in pids)
+        program.kill()
+        program.wait()
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
+    wait_until(lambda: not list(tmp_path.glob("omnigraph-cluster-*")))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def in_background(function):

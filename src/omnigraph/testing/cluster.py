@@ -41,8 +41,8 @@ _DAEMON_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 # Ends every process group that it was told about, and removes the files, when its standard input
 # closes: on ``stop``, and also when the process that started it is killed.
 _WATCHDOG = """
-while read -r group; do groups="$groups -$group"; done
-kill -9 -- $groups 2>/dev/null
+while read -r group; do groups="$groups $group"; done
+for group in $groups; do kill -9 "-$group" 2>/dev/null; done
 rm -rf -- "$1"
 """
 
@@ -117,6 +117,10 @@ class SparkCluster:
         if process is not None:
             self._workers[index] = None
             _kill_session(process.pid)
+
+    def processes(self) -> list[int]:
+        """The processes that were started here, without those that these have started."""
+        return [process.pid for process in self._processes]
 
     def logs(self) -> str:
         """The end of every log, for failure messages."""

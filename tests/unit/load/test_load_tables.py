@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -100,6 +101,9 @@ _MS = pa.timestamp("ms", tz="UTC")
         ("i", pa.array([5], pa.int64()), [5]),
         ("w", pa.array([5], pa.int8()), [5]),
         ("i", pa.array([5.0, None]), [5, None]),
+        ("w", pa.array([Decimal(2**64 - 1), None], pa.decimal128(20, 0)), [2**64 - 1, None]),
+        ("i", pa.array([Decimal("-7.00")], pa.decimal128(9, 2)), [-7]),
+        ("ws", pa.array([[Decimal(2**63)]], pa.list_(pa.decimal128(20, 0))), [[2**63]]),
         ("f", pa.array([0.1]), [float(np.float32(0.1))]),
         ("d", pa.array([1, 2]), [1.0, 2.0]),
         ("on", pa.array([date(2020, 1, 1)], pa.date64()), [date(2020, 1, 1)]),
@@ -138,6 +142,8 @@ def test_slices_are_respected():
         ("s", pa.array([1]), "t: column 's': values of Arrow type int64 cannot be read as String"),
         ("i", pa.array([1, 2**40]), "t:2: column 'i': 1099511627776 is out of range for I32"),
         ("i", pa.array([1.0, 1.5]), "t:2: column 'i': expected I32, got 1.5"),
+        ("i", pa.array([Decimal("1.5")]), "t:1: column 'i': expected I32, got 1.5"),
+        ("w", pa.array([Decimal(1), Decimal(-1)]), "t:2: column 'w': -1 is out of range for U64"),
         ("i", pa.array([True]), "values of Arrow type bool cannot be read as I32"),
         ("t", pa.array([1]), "values of Arrow type int64 cannot be read as Bool"),
         ("f", pa.array([1.0, 1e39]), "t:2: column 'f': 1e+39 is out of range for F32"),

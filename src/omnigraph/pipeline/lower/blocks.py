@@ -10,9 +10,10 @@ every row with the same ids. Nothing depends on the order of rows, which Spark d
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from omnigraph.errors import InternalError
@@ -25,23 +26,26 @@ from omnigraph.query.plan.nodes import Attach, Outer, Plan, Semi, outer_variable
 
 def semi(low: Lowering, step: Semi, scope: Scope) -> Frame:
     """Rows for which the block has a solution, or has none."""
-    frame = low.frame(step.input, scope)
+    frame = low.light(low.frame(step.input, scope))
     outer = sorted(outer_variables(step.block))
     inside = _inside(low, step.block, frame, outer, counted=False)
     how = "left_anti" if step.negated else "left_semi"
     found = inside.df.select(*inside.tags)
-    return frame.with_rows(frame.df.join(found, _same(low, outer, inside.tags), how))
+    df = frame.df.join(found, _same(low, outer, inside.tags), how)
+    return frame.with_rows(df, reads=inside.reads)
 
 
 def attach(low: Lowering, step: Attach, scope: Scope) -> Frame:
     """Left outer join: rows without a solution stay once, with nulls."""
-    frame = low.frame(step.input, scope)
+    frame = low.light(low.frame(step.input, scope))
     outer = sorted(outer_variables(step.block))
     inside = _inside(low, step.block, frame, outer, counted=scope.counted)
     names = [name for v in step.variables for name in low.slots.names(v)]
     found = inside.df.select(*inside.tags, *names)
     df = frame.df.join(found, _same(low, outer, inside.tags), "left").drop(*inside.tags)
-    return frame.with_rows(df, *step.variables)
+    grown = frame.with_rows(df, *step.variables, reads=inside.reads)
+    # No row is gone and none has other bindings: who starts from these can start from before.
+    return replace(grown, before=frame)
 
 
 def with_blocks(
@@ -53,13 +57,11 @@ def with_blocks(
         for part in typed.walk(expr):
             if isinstance(part, (typed.Exists, typed.CountOf)) and part not in names:
                 names[part] = low.sources.fresh("block")
-                frame = frame.with_rows(_answered(low, frame, part, names[part]))
+                frame = _answered(low, low.light(frame), part, names[part])
     return frame, names
 
 
-def _answered(
-    low: Lowering, frame: Frame, expr: typed.Exists | typed.CountOf, name: str
-) -> DataFrame:
+def _answered(low: Lowering, frame: Frame, expr: typed.Exists | typed.CountOf, name: str) -> Frame:
     """The rows with whether, or how often, a block has a solution for each."""
     outer, block = list(expr.block.outer), low.plan.blocks[expr.block]
     counted = isinstance(expr, typed.CountOf)
@@ -72,7 +74,8 @@ def _answered(
         found = inside.df.select(*inside.tags).distinct().withColumn(name, F.lit(True))
         none = F.lit(False)
     df = frame.df.join(found, _same(low, outer, inside.tags), "left").drop(*inside.tags)
-    return df.withColumn(name, F.coalesce(F.col(name), none))
+    df = df.withColumn(name, F.coalesce(F.col(name), none))
+    return replace(frame.with_rows(df, reads=inside.reads), before=frame)
 
 
 def _inside(low: Lowering, block: Plan, frame: Frame, outer: list[str], *, counted: bool) -> Frame:
@@ -83,9 +86,10 @@ def _inside(low: Lowering, block: Plan, frame: Frame, outer: list[str], *, count
     ids = [slots.name(v) for v in outer]
     names = [name for v in outer for name in slots.names(v)]
     tags = [low.sources.fresh("tag") for _ in outer]
-    df = frame.df.select(*names).dropDuplicates(ids)
+    source = frame.simplest(outer)
+    df = source.df.select(*names).dropDuplicates(ids)
     df = df.select(*names, *(F.col(i).alias(t) for i, t in zip(ids, tags, strict=True)))
-    start = Frame(df=df, variables=frozenset(outer), tags=tuple(tags))
+    start = Frame(df=df, variables=frozenset(outer), tags=tuple(tags), reads=source.reads)
     return low.frame(block, Scope(outer=start, counted=counted))
 
 

@@ -153,10 +153,27 @@ class Frame:
     """The column that says how many rows a row stands for; None: one."""
     order: tuple[Column, ...] = ()
     """What the rows are sorted by, to sort them again after a step that mixes them."""
+    reads: int = 1
+    """How many reads of tables stand in the DataFrame's plan, each as often as it is there."""
+    before: Frame | None = None
+    """A simpler frame with the same bindings of those variables that it has."""
 
-    def with_rows(self, df: DataFrame, *more: str) -> Frame:
-        """Other rows, and perhaps more variables."""
-        return replace(self, df=df, variables=self.variables.union(more))
+    def with_rows(self, df: DataFrame, *more: str, reads: int = 0) -> Frame:
+        """Other rows, and perhaps more variables; ``reads`` are those that came with them."""
+        return replace(
+            self,
+            df=df,
+            variables=self.variables.union(more),
+            reads=self.reads + reads,
+            before=None,
+        )
+
+    def simplest(self, variables: Iterable[str]) -> Frame:
+        """The simplest frame that has the bindings of these variables."""
+        found, wanted = self, frozenset(variables)
+        while found.before is not None and wanted <= found.before.variables:
+            found = found.before
+        return found
 
     def only(self, variables: Iterable[str], slots: Slots) -> Frame:
         """Some of the variables; tags and weights stay."""
@@ -164,4 +181,4 @@ class Frame:
         names = [name for v in kept for name in slots.names(v)]
         weight = () if self.weight is None else (self.weight,)
         df = self.df.select(*names, *self.tags, *weight)
-        return replace(self, df=df, variables=frozenset(kept), order=())
+        return replace(self, df=df, variables=frozenset(kept), order=(), before=None)

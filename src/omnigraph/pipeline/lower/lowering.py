@@ -2,8 +2,10 @@
 
     plan -> [lowering] -> steps -> DataFrame
 
-Nothing runs here, with two exceptions that look at data to know how to go on: a traversal of many
-hops stops when nothing new is reached (``traverse``).
+A block, and a traversal of many hops, look at the rows they start from twice: once to find where to
+start, once to match what was found. In a plan that is a tree each such step doubles what stands
+below it. So a frame that is no longer simple is *settled* before: its rows are made, and the plan
+goes on from there. Those are the only jobs that run while a plan is lowered.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.pipeline.lower.expressions import Expressions
 from omnigraph.pipeline.lower.frame import Frame, Slots, slots_of
@@ -37,6 +39,9 @@ class Scope:
         """The same place, where nobody counts."""
         return replace(self, counted=False)
 
+
+READS_MAX = 8
+"""A frame with more reads of tables in its plan is settled before it is looked at twice."""
 
 MakeFrame = Callable[["Lowering", Any, Scope], Frame]
 
@@ -64,6 +69,18 @@ class Lowering:
     def frame(self, step: Plan, scope: Scope) -> Frame:
         """The rows of a step that binds variables."""
         return self._steps[type(step)](self, step, scope)
+
+    def light(self, frame: Frame) -> Frame:
+        """The frame, so simple that it can be looked at twice."""
+        if frame.reads <= READS_MAX:
+            return frame
+        return replace(frame, df=self.settled(frame.df), reads=1, before=None)
+
+    def settled(self, df: DataFrame) -> DataFrame:
+        """The rows made and kept by the executors; where checkpoints have a place, there."""
+        if self.spark.conf.get("spark.checkpoint.dir", None):
+            return df.checkpoint()
+        return df.localCheckpoint()
 
     def expressions(self, blocks: Mapping[typed.Expr, str] | None = None) -> Expressions:
         """Expressions over frames; ``blocks`` are columns that hold what blocks said."""

@@ -43,6 +43,7 @@ class Hops:
     df: DataFrame
     start: str
     end: str
+    reads: int = 1
 
 
 class Sources:

@@ -57,6 +57,7 @@ def join(low: Lowering, step: steps.Join, scope: Scope) -> Frame:
         variables=left.variables | right.variables,
         tags=left.tags + right.tags,
         weight=weight,
+        reads=left.reads + right.reads,
     )
 
 
@@ -91,6 +92,7 @@ def compact(low: Lowering, step: steps.Compact, scope: Scope) -> Frame:
         variables=frame.variables,
         tags=frame.tags,
         weight=weight if step.counted else None,
+        reads=frame.reads,
     )
 
 

@@ -9,6 +9,7 @@ start counts as visited, and a loop on the start itself is distance one). With o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,7 +27,7 @@ HOPS_AHEAD = 3
 
 def expand(low: Lowering, step: Expand, scope: Scope) -> Frame:
     """Rows extended by what they reach."""
-    frame, slots = low.frame(step.input, scope), low.slots
+    frame, slots = _twice(low, step, scope), low.slots
     target, bound = step.target, step.edge_variable
     on_edge = _about(step.filters, bound)
     hops = _hops(low, step, frame, scope, on_edge)
@@ -37,12 +38,13 @@ def expand(low: Lowering, step: Expand, scope: Scope) -> Frame:
     on_target = _about(step.filters, target)
     if slots.has_only_id(target) and all(slots.carries(f) for f in on_target):
         # The ends of edges say all that is asked of the node.
-        grown = frame.with_rows(df.withColumnRenamed(hops.end, slots.name(target)), *arrived)
+        df = df.withColumnRenamed(hops.end, slots.name(target))
+        grown = frame.with_rows(df, *arrived, reads=hops.reads)
         grown = low.filtered(grown, on_target)
     else:
         nodes = low.sources.nodes(target, step.target_type, on_target)
         df = df.join(nodes.df, F.col(hops.end) == slots.column(target)).drop(hops.end)
-        grown = frame.with_rows(df, *arrived)
+        grown = frame.with_rows(df, *arrived, reads=hops.reads + 1)
     done = (*on_edge, *on_target)
     grown = low.filtered(grown, [f for f in step.filters if f not in done])
     if step.keep is not None and step.origin not in step.keep:
@@ -52,14 +54,15 @@ def expand(low: Lowering, step: Expand, scope: Scope) -> Frame:
 
 def close(low: Lowering, step: Close, scope: Scope) -> Frame:
     """Rows whose two ends are connected."""
-    frame, slots = low.frame(step.input, scope), low.slots
+    frame, slots = _twice(low, step, scope), low.slots
     hops = _hops(low, step, frame, scope.uncounted(), ())
     start, end = F.col(hops.start), F.col(hops.end)
     both = (slots.column(step.origin) == start) & (slots.column(step.target) == end)
     if step.edge_variable is None:
-        return frame.with_rows(frame.df.join(hops.df, both, "left_semi"))
+        df = frame.df.join(hops.df, both, "left_semi")
+        return frame.with_rows(df, reads=hops.reads)
     df = frame.df.join(hops.df, both).drop(hops.start, hops.end)
-    return frame.with_rows(df, step.edge_variable)
+    return frame.with_rows(df, step.edge_variable, reads=hops.reads)
 
 
 def degrees(low: Lowering, step: Degrees, scope: Scope) -> Frame:
@@ -69,13 +72,26 @@ def degrees(low: Lowering, step: Degrees, scope: Scope) -> Frame:
     hops = sources.pairs(edge, step.direction, distinct=scope.counted and not step.per_edge)
     origin = low.slots.column(step.origin)
     if not scope.counted:
-        return frame.with_rows(frame.df.join(hops.df, origin == F.col(hops.start), "left_semi"))
+        df = frame.df.join(hops.df, origin == F.col(hops.start), "left_semi")
+        return frame.with_rows(df, reads=1)
     count, weight = sources.fresh("degree"), sources.fresh("weight")
     counts = hops.df.groupBy(hops.start).agg(F.count(F.lit(1)).alias(count))
     df = frame.df.join(counts, origin == F.col(hops.start)).drop(hops.start)
     before = F.lit(1).cast("bigint") if frame.weight is None else F.col(frame.weight)
     df = df.withColumn(weight, times(before, F.col(count))).drop(count, frame.weight or count)
-    return Frame(df=df, variables=frame.variables, tags=frame.tags, weight=weight)
+    return replace(frame.with_rows(df, reads=1), weight=weight)
+
+
+def _twice(low: Lowering, step: Expand | Close, scope: Scope) -> Frame:
+    """The rows that a traversal starts from; of many hops, such that can be looked at twice."""
+    frame = low.frame(step.input, scope)
+    return low.light(frame) if _chains(low, step) else frame
+
+
+def _chains(low: Lowering, step: Expand | Close) -> bool:
+    """Whether the traversal can take more than one hop: edges of different types never chain."""
+    edge = low.catalog.edges[step.edge]
+    return step.edge_variable is None and edge.source == edge.target and step.high > 1
 
 
 def _about(filters: Sequence[typed.Expr], name: str | None) -> tuple[typed.Expr, ...]:
@@ -94,11 +110,10 @@ def _hops(
     edge = low.catalog.edges[step.edge]
     if step.edge_variable is not None:
         return low.sources.edges(step.edge_variable, edge, step.direction, filters)
-    if edge.source == edge.target and step.high > 1:
+    if _chains(low, step):
         return _reach(low, step, frame)
     pairs = low.sources.pairs(edge, step.direction, distinct=scope.counted)
     if step.low > 1:
-        # Edges between different types never chain.
         return Hops(df=pairs.df.filter(F.lit(False)), start=pairs.start, end=pairs.end)
     return pairs
 
@@ -116,7 +131,8 @@ def _reach(low: Lowering, step: Expand | Close, frame: Frame) -> Hops:
     sources = low.sources
     start, end = sources.fresh("start"), sources.fresh("end")
     origin = low.slots.column(step.origin)
-    states = frame.df.filter(origin.isNotNull()).select(origin.alias(start)).distinct()
+    simple = frame.simplest((step.origin,))
+    states = simple.df.filter(origin.isNotNull()).select(origin.alias(start)).distinct()
     states = states.select(
         start,
         F.col(start).alias(end),
@@ -125,14 +141,19 @@ def _reach(low: Lowering, step: Expand | Close, frame: Frame) -> Hops:
     )
     edge = low.catalog.edges[step.edge]
     pairs = sources.pairs(edge, step.direction, distinct=False)
+    reads = simple.reads
     for distance in range(1, step.high + 1):
+        reads += 1
         states = _further(states, pairs, Hops(df=states, start=start, end=end), distance)
         if distance % HOPS_AHEAD == 0 and distance < step.high:
-            states = _settled(low, states)
+            states, reads = low.settled(states), 1
             if states.filter(F.col("_distance") == F.lit(distance)).isEmpty():
                 break
+            if distance == HOPS_AHEAD:
+                # It is a long way: edges are not read again at every part of it.
+                pairs = replace(pairs, df=low.settled(pairs.df))
     found = states.filter(F.col("_distance") >= F.lit(step.low))
-    return Hops(df=found.select(start, end), start=start, end=end)
+    return Hops(df=found.select(start, end), start=start, end=end, reads=reads)
 
 
 def _further(states: DataFrame, pairs: Hops, names: Hops, distance: int) -> DataFrame:
@@ -148,10 +169,3 @@ def _further(states: DataFrame, pairs: Hops, names: Hops, distance: int) -> Data
     both = joined.select(start, F.inline(F.array(old, new))).filter(F.col("to").isNotNull())
     shortest = both.groupBy(names.start, "to", "loop").agg(F.min("at").alias("_distance"))
     return shortest.toDF(names.start, names.end, "_loop", "_distance")
-
-
-def _settled(low: Lowering, states: DataFrame) -> DataFrame:
-    """The states as rows that are there, so that later rounds do not make them again."""
-    if low.spark.conf.get("spark.checkpoint.dir", None):
-        return states.checkpoint()
-    return states.localCheckpoint()
