@@ -19,10 +19,9 @@ from typing import Any, BinaryIO, Self
 from omnigraph.clock import Clock
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.ids import IdSource
-from omnigraph.load.run import load_rows
-from omnigraph.load.sources import plan_input
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.pipeline.entry import LoadRequest, run_load
 from omnigraph.query.engine import Explanation, QueryEngine
 from omnigraph.query.mutate import run_mutation
 from omnigraph.query.search.embedding import Embedder
@@ -147,47 +146,62 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         progress: Callable[[int], None] | None = None,
+        engine: str = "auto",
+        mapping: Mapping[str, Any] | None = None,
+        spark: Any = None,
+        rejects: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
     ) -> LoadResult:
         """Load entities as one atomic commit; either everything is published or nothing.
 
         ``source`` is one of: the path of a JSONL file or a list of paths; an open binary stream;
         an iterable of dict records shaped like JSONL lines; with ``type="Person"`` an Arrow table,
-        a pandas DataFrame or plain dict rows of one type; or a mapping of type names to those.
+        a pandas DataFrame or plain dict rows of one type; or a mapping of type names to those. On
+        Spark also: paths of CSV and Parquet files with a type, folders, patterns and ``s3://``
+        paths, and Spark DataFrames; ``mapping`` names the column of each property of these.
 
         ``mode``: ``append`` inserts and refuses ids that exist; ``merge`` replaces entities of the
         same id; ``overwrite`` makes the rows the whole content of every type they mention.
+
+        ``engine``: ``local`` is this process; ``spark`` is for more than it can hold, on the
+        session ``spark``, else the active one, else one of its own; ``auto`` decides by the input.
+        The outcome is the same. ``rejects`` names a file for everything that is wrong with the
+        input, as JSON lines. With ``dry_run`` everything is checked and nothing is published.
 
         Raises ``InputError`` (cannot be read as this graph's data), ``ConstraintError`` (breaks a
         rule of the schema; carries each violation with file and line), ``ConflictError``.
         ``progress`` is called with the number of input bytes or rows read so far.
         """
-        plan = plan_input(source, type_name=type, ids=self._repository.ids, progress=progress)
-        write_mode = _mode(mode)
-        receipt, rows = load_rows(
-            self._repository,
-            plan.read,
-            mode=write_mode,
+        load = LoadRequest(
+            source=source,
+            mode=_mode(mode),
+            type_name=type,
             branch=branch,
             actor=actor,
             message=message,
-            repeatable=plan.repeatable,
+            progress=progress,
+            mapping=mapping,
+            rejects=rejects,
+            dry_run=dry_run,
         )
+        done = run_load(self._repository, load, engine=engine, spark=spark)
         counts = {
             kind: tuple(
-                TypeCount(name=r.type.name, entities_loaded=r.rows.num_rows)
-                for r in rows.values()
-                if r.type.kind == kind
+                TypeCount(name=key.partition(":")[2], entities_loaded=rows)
+                for key, rows in done.rows.items()
+                if key.startswith(f"{kind}:")
             )
             for kind in ("node", "edge")
         }
         return LoadResult(
             uri=self.uri,
             branch=branch,
-            mode=str(write_mode),
+            mode=str(load.mode),
             nodes=counts["node"],
             edges=counts["edge"],
-            commit=receipt.commit,
-            changes=receipt.changes,
+            commit=done.commit,
+            changes=done.changes,
+            dry_run=dry_run,
         )
 
     def snapshot(self, branch: str = MAIN) -> SnapshotView:

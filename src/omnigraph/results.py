@@ -186,6 +186,8 @@ class LoadResult:
     """None when the load changed nothing."""
     changes: Mapping[str, TableChange]
     """Exact counts by table key, e.g. ``node:Person``."""
+    dry_run: bool = False
+    """Nothing was published: ``changes`` is what would have been."""
 
     @property
     def total_entities(self) -> int:
@@ -204,6 +206,7 @@ class LoadResult:
             "edges": [_count(t) for t in self.edges],
             "total_entities": self.total_entities,
             "commit": self.commit.to_dict() if self.commit else None,
+            **({"dry_run": True} if self.dry_run else {}),
         }
 
 

@@ -221,3 +221,33 @@ def test_wide_content_is_not_cut_in_a_pipe(graph: Path) -> None:
     line = ok("commit", "list", graph).stdout.splitlines()[0]
     assert message in line
     assert "a" * 200 in line
+
+
+def test_a_dry_run_says_what_a_load_would_do(empty_graph: Path, data_file: Path) -> None:
+    load = ("load", empty_graph, "--data", data_file, "--mode", "append")
+    result = ok(*load, "--dry-run")
+    assert "Checked 4 entities" in result.stdout
+    assert "nothing was published; it would be +4" in result.stdout
+    assert answer(*load, "--dry-run")["dry_run"] is True
+    assert len(answer("commit", "list", empty_graph)["commits"]) == 1
+    ok(*load)
+    assert "it would be +1 ~3" in ok(*load[:-1], "merge", "--dry-run").stdout
+
+
+def test_everything_that_is_wrong_goes_into_the_reject_file(
+    empty_graph: Path, tmp_path: Path
+) -> None:
+    data, rejects = tmp_path / "in.jsonl", tmp_path / "rejects.jsonl"
+    edge = {"edge": "CallsAt", "from": "1", "to": "X"}
+    data.write_text("".join(json.dumps(edge) + "\n" for _ in range(30)))
+    load = ("load", empty_graph, "--data", data, "--mode", "append", "--rejects", rejects)
+    assert "and 71 more" in run(*load).stderr
+    told = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert [t["reject"] for t in told] == ["violation"] * 91
+    assert (told[31]["line"], told[31]["message"]) == (1, "dst 'X' not found in Port")
+    data.write_text("[]\n")
+    run(*load)
+    (told,) = rejects.read_text().splitlines()
+    assert json.loads(told)["reject"] == "problem"
+    result = run(*load[:-1], tmp_path / "nowhere" / "r.jsonl")
+    assert "cannot write rejects" in result.stderr

@@ -45,6 +45,10 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
         return Text(f"Nothing to load: the input holds no entities ({place})")
     counts = (*result.nodes, *result.edges)
     total = count_text(result.total_entities, "entity", "entities")
+    if result.dry_run:
+        checked = Text.assemble(("Checked ", "green"), f"{total} ({_types(counts)}) for {place}\n")
+        would = _change(result.changes) or ["no change"]
+        return checked + Text.assemble("nothing was published; it would be ", *would)
     first = Text.assemble(("Loaded ", "green"), f"{total} ({_types(counts)}) into {place}\n")
     if result.commit is None:
         return first + Text("no commit: the graph held all of it already")

@@ -8,6 +8,7 @@ and the input is read anew against the new schema, as far as it can be read twic
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
@@ -15,10 +16,13 @@ import pyarrow as pa
 from omnigraph.errors import ConflictError, ErrorKind, InternalError, OmnigraphError
 from omnigraph.load.rows import LoadedRows
 from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.stage import work_of
 from omnigraph.write.txn import WriteTxn
+from omnigraph.write.validate import validate
 
 ReadInput = Callable[[Catalog], Mapping[str, LoadedRows]]
 
@@ -47,6 +51,22 @@ def load_rows(
         ),
     )
     return receipt, source.rows
+
+
+def check_rows(
+    repository: Repository, read: ReadInput, *, mode: WriteMode, branch: str
+) -> tuple[Mapping[str, TableChange], Mapping[str, LoadedRows]]:
+    """What a load would do to each table, on the newest state of a branch; nothing is written.
+
+    Raises what the load would raise, a ``ConstraintError`` with every violation.
+    """
+    known = repository.branch(branch)
+    txn = WriteTxn.begin(repository, known, known.refresh())
+    source = _Input(read, mode, repeatable=False)
+    delta = source.delta(txn)
+    validated = validate(txn.schema.catalog, delta, txn, violations_max=sys.maxsize)
+    work = work_of(delta, validated)
+    return {key: item.change for key, item in work.items()}, source.rows
 
 
 class _Input:

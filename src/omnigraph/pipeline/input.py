@@ -121,16 +121,17 @@ class ParsedInput:
     def _first_problems(self, limit: int) -> list[Problem]:
         from pyspark.sql import functions
 
-        places = ("unit", "before")
+        places = ("file", "unit", "before")
         all_of_them = self._frame.filter(functions.col("kind") == PROBLEMS)
         # Which rows of the frame hold the first ones is asked without their payloads.
         first = all_of_them.select(*places, "rows").orderBy(*places).limit(limit).collect()
-        chosen, found = functions.lit(False), 0
+        last, found = first[0], 0
         for row in first:
             if found < limit:
-                here = [functions.col(name) == row[name] for name in places]
-                chosen = chosen | (here[0] & here[1])
-                found += row["rows"]
+                last, found = row, found + row["rows"]
+        file, unit, before = (functions.col(name) for name in places)
+        in_unit = (unit < last["unit"]) | ((unit == last["unit"]) & (before <= last["before"]))
+        chosen = (file < last["file"]) | ((file == last["file"]) & in_unit)
         rows = (
             all_of_them.filter(chosen)
             .repartition(1)

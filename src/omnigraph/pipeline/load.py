@@ -16,25 +16,24 @@ others are matched and written anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, OmnigraphError
+from omnigraph.load.rejects import RejectFile
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.pipeline.check.run import Checked, check
 from omnigraph.pipeline.check.subject import InputTable, Intake, Subject
 from omnigraph.pipeline.committed import PinnedState
+from omnigraph.pipeline.engine import input_bytes
+from omnigraph.pipeline.entry import LoadDone, LoadRequest
 from omnigraph.pipeline.errors import translated
 from omnigraph.pipeline.input import ParsedInput, parse_input
-from omnigraph.pipeline.rejects import RejectFile
 from omnigraph.pipeline.session import Pipeline, pipeline_session
 from omnigraph.pipeline.staging import Incoming, LoadFiles
 from omnigraph.write.delta import WriteMode
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import WriteRequest, publish
 from omnigraph.write.stage import BulkChange
 from omnigraph.write.txn import WriteTxn
 
@@ -42,92 +41,51 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BulkOutcome:
-    """What a bulk load did, or would have done."""
-
-    receipt: Receipt | None
-    """None for a dry run."""
-    rows: Mapping[str, int]
-    """Rows of the input by table key, in order of first mention."""
-    changes: Mapping[str, TableChange]
-    """By table key; only tables that change."""
-
-
 def bulk_load(
     repository: Repository,
-    source: Any,
+    load: LoadRequest,
+    rejects: RejectFile | None = None,
     *,
-    mode: WriteMode,
-    branch: str,
-    type_name: str | None = None,
-    mapping: Mapping[str, Any] | None = None,
-    actor: str | None = None,
-    message: str | None = None,
     spark: SparkSession | None = None,
-    rejects: str | Path | None = None,
-    dry_run: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> BulkOutcome:
+) -> LoadDone:
     """Load an input of any size as one commit; either everything is published or nothing.
 
-    ``source``, ``type_name`` and ``mapping`` are those of ``parse_input``. ``rejects`` names a file
-    for everything that is wrong with the input, one JSON object a line. A ``dry_run`` reads and
-    checks and leaves it at that. ``progress`` is told the rows that were read, at the end of that.
-
-    Raises ``InputError``, ``ConstraintError`` (the first violations and their number),
-    ``ConflictError``, and ``UsageError`` if there is no Spark to run on.
+    What ``parse_input`` takes can be loaded. Raises ``InputError``, ``ConstraintError`` (the first
+    violations and their number), ``ConflictError``, and ``UsageError`` if there is no Spark.
     """
-    with (
-        RejectFile(rejects) as reject_file,
-        pipeline_session(spark) as pipeline,
-        _Load(repository, pipeline, source, mode, type_name, mapping, progress) as load,
-    ):
+    with pipeline_session(spark) as pipeline, _Load(repository, pipeline, load) as running:
         try:
-            if dry_run:
-                known = repository.branch(branch)
+            if load.dry_run:
+                known = repository.branch(load.branch)
                 txn = WriteTxn.begin(repository, known, known.refresh())
-                changes = load.checked_changes(txn)
-                return BulkOutcome(receipt=None, rows=load.rows, changes=changes)
+                changes = running.checked_changes(txn)
+                return LoadDone(commit=None, rows=running.rows, changes=changes)
             receipt = publish(
                 repository,
                 WriteRequest(
                     kind="load",
-                    branch=branch,
-                    prepare=load.prepare,
-                    actor=actor,
-                    message=message,
-                    on_newest=mode is WriteMode.OVERWRITE,
+                    branch=load.branch,
+                    prepare=running.prepare,
+                    actor=load.actor,
+                    message=load.message,
+                    on_newest=load.mode is WriteMode.OVERWRITE,
                 ),
             )
         except (InputError, ConstraintError):
-            if reject_file.wanted:
+            if rejects is not None and rejects.wanted:
                 with translated("writing what was rejected"):
-                    load.tell_rejects(reject_file)
+                    running.tell_rejects(rejects)
             raise
-        return BulkOutcome(receipt=receipt, rows=load.rows, changes=receipt.changes)
+        return LoadDone(commit=receipt.commit, rows=running.rows, changes=receipt.changes)
 
 
 class _Load:
     """One input on its way, through as many attempts as it takes."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        pipeline: Pipeline,
-        source: Any,
-        mode: WriteMode,
-        type_name: str | None,
-        mapping: Mapping[str, Any] | None,
-        progress: Callable[[int], None] | None,
-    ) -> None:
+    def __init__(self, repository: Repository, pipeline: Pipeline, load: LoadRequest) -> None:
         self._repository = repository
         self._pipeline = pipeline
-        self._source = source
-        self._mode = mode
-        self._type_name = type_name
-        self._mapping = mapping
-        self._progress = progress
+        self._load = load
         self._run_id = repository.ids.ulid()
         self._schema: str | None = None
         self._parsed: ParsedInput | None = None
@@ -163,7 +121,7 @@ class _Load:
             return BulkChange(tables={})
         incoming = Incoming(
             intake=self._intake(self._parsed),
-            mode=self._mode,
+            mode=self._load.mode,
             rows=self.rows,
             superseded=self._checked.superseded,
         )
@@ -194,10 +152,6 @@ class _Load:
         elif self._checked is not None and self._checked.total:
             out.violations(self._checked.every())
 
-    @property
-    def _total(self) -> int:
-        return sum(self.rows.values())
-
     # -- reading ---------------------------------------------------------------------------------
 
     def _parse(self, schema: AcceptedSchema) -> ParsedInput:
@@ -210,14 +164,14 @@ class _Load:
         self._schema = schema.hash
         self._parsed = parse_input(
             self._pipeline,
-            self._source,
+            self._load.source,
             schema.catalog,
-            type_name=self._type_name,
-            mapping=self._mapping,
+            type_name=self._load.type_name,
+            mapping=self._load.mapping,
             run_id=self._run_id,
         )
-        if self._progress is not None:
-            self._progress(self._total)
+        if self._load.progress is not None:
+            self._load.progress(input_bytes(self._load.source) or sum(self.rows.values()))
         return self._parsed
 
     def _subject(self, txn: WriteTxn, parsed: ParsedInput) -> Subject:
@@ -232,7 +186,7 @@ class _Load:
         }
         return Subject(
             catalog=catalog,
-            mode=self._mode,
+            mode=self._load.mode,
             tables=tables,
             files=parsed.files,
             committed=PinnedState(txn),
@@ -248,5 +202,5 @@ class _Load:
     def _change(self, txn: WriteTxn, checked: Checked, key: str) -> TableChange:
         rows = self.rows[key] - checked.superseded.get(key, 0)
         known = checked.known.get(key, 0)
-        before = txn.row_count(key) if self._mode is WriteMode.OVERWRITE else known
+        before = txn.row_count(key) if self._load.mode is WriteMode.OVERWRITE else known
         return TableChange(inserted=rows - known, updated=known, deleted=before - known)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.scan import Condition
     from omnigraph.query.exec.evaluate import Values
 
+ROWS_TOLD_MAX = 100_000_000
+"""So many rows are more than anybody would send to every executor."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedGraph:
@@ -114,8 +117,25 @@ def scan_frame(spark: SparkSession, scan: Scan) -> DataFrame:
     """The rows of a scan, a task for each of its pieces, in storage order."""
     schema = spark_schema(scan.schema)
     pieces = scan.pieces()
-    numbers = spark.range(0, len(pieces), 1, max(1, len(pieces)))
+    numbers = _numbers(spark, len(pieces), scan.table.row_count)
     return numbers.mapInArrow(task(partial(_read, scan, tuple(pieces))), schema)
+
+
+def _numbers(spark: SparkSession, pieces: int, rows: int) -> DataFrame:
+    """A number for each piece, in a partition of its own, that Spark takes for as many rows.
+
+    Spark guesses how large the result of a function is from how much goes into it. One number a
+    piece looks like a table of a few bytes, and a join would send the whole table to every
+    executor, by way of the driver. Numbers that are made and left out at once cost next to nothing.
+    """
+    from pyspark.sql import functions as F
+
+    each = max(1, min(rows, ROWS_TOLD_MAX) // max(1, pieces))
+    numbers = spark.range(0, pieces * each, 1, max(1, pieces))
+    if each == 1:
+        return numbers
+    first = F.pmod(F.col("id"), F.lit(each)) == F.lit(0)
+    return numbers.filter(first).select(F.floor(F.col("id") / F.lit(each)).alias("id"))
 
 
 def _read(

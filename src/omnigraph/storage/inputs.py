@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 import obstore
 from obstore.exceptions import PreconditionError
+from obstore.store import ObjectStore
 
 from omnigraph.errors import ErrorKind, StorageError, UsageError
 from omnigraph.storage.faults import is_missing, translated
@@ -175,7 +176,7 @@ class InputReader:
         self._file = file
         self._descriptor: int | None = None
         with _told(), translated(f"opening {file.name}"):
-            self._store = file.bucket.connect() if file.bucket is not None else None
+            self._store = _store_of(file.bucket) if file.bucket is not None else None
             if file.bucket is None:
                 self._descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
         self.verify()
@@ -244,6 +245,17 @@ class InputReader:
         if len(content) != size:
             raise _changed(self._file.size, offset + len(content))
         return content
+
+
+_stores: dict[tuple[object, ...], ObjectStore] = {}
+
+
+def _store_of(bucket: Location) -> ObjectStore:
+    """One store per bucket and process: it keeps its connections."""
+    key = (bucket.bucket, *sorted(bucket.options.items()))
+    if key not in _stores:
+        _stores[key] = bucket.connect()
+    return _stores[key]
 
 
 class _Stream(io.RawIOBase):

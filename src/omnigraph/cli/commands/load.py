@@ -1,4 +1,4 @@
-"""`omnigraph load`: JSONL into a graph, as one commit."""
+"""`omnigraph load`: files into a graph, as one commit."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ STDIN = "-"
         "omnigraph load ./fleet --data vessels.jsonl --data calls.jsonl --mode append",
         "omnigraph load ./fleet --data new.jsonl --mode merge --as alice --message 'June'",
         "zcat dump.jsonl.gz | omnigraph load ./fleet --data - --mode overwrite",
+        "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
+        "omnigraph load ./fleet --data s3://lake/june/ --mode merge --engine spark --rejects r.txt",
     ),
 )
 @target_options
@@ -51,7 +53,15 @@ STDIN = "-"
     multiple=True,
     required=True,
     metavar="FILE",
-    help="A JSONL file, or - for stdin. May be repeated: all files are one commit.",
+    help="A JSONL file, or - for stdin; on Spark also a CSV or Parquet file with --type, a folder, "
+    "a pattern, an s3:// path. May be repeated: all files are one commit.",
+)
+@click.option(
+    "--type",
+    "type_name",
+    type=WORDS,
+    metavar="NAME",
+    help="The node or edge type that CSV and Parquet files hold.",
 )
 @click.option(
     "--mode",
@@ -60,6 +70,20 @@ STDIN = "-"
     help="append: insert, refuse ids that exist. merge: insert or replace. "
     "overwrite: the data becomes the whole content of every type it mentions.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="local: this process. spark: for more than it can hold. auto: by kind and size of input.",
+)
+@click.option(
+    "--rejects",
+    type=WORDS,
+    metavar="FILE",
+    help="Write everything that is wrong with the data here, one JSON object a line.",
+)
+@click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
 @branch_option
 @message_option
 @actor_option
@@ -73,27 +97,31 @@ def load_command(
     uri: str | None,
     store: str | None,
     files: tuple[str, ...],
+    type_name: str | None,
     mode: str,
+    engine: str,
+    rejects: str | None,
+    dry_run: bool,
     branch: str,
     message: str | None,
     actor: str | None,
     durability: str,
     yes: bool,
 ) -> None:
-    """Load JSONL into a graph as one commit.
+    """Load data into a graph as one commit.
 
     Everything is checked against the schema before anything is published; either all of it is
     published or nothing. Findings name the file and the line.
 
     \b
-    A line is one of
+    A line of JSONL is one of
       {"type": "Vessel", "data": {...}}
       {"edge": "CallsAt", "from": ID, "to": ID, "data": {...}}
     """
     place = target(uri, store)
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give --data - once")
-    if mode == "overwrite" and not yes:
+    if mode == "overwrite" and not yes and not dry_run:
         _confirm(settings, place, can_ask=not settings.json and STDIN not in files)
 
     from omnigraph.graph import open as open_graph
@@ -105,15 +133,19 @@ def load_command(
             output.notice("reading from the terminal; end with Ctrl-D")
         source, total_bytes = _source(files)
         started_s = clock.monotonic_s()
-        settings.writing = True
+        settings.writing = not dry_run
         with output.meter("reading", total_bytes, Unit.BYTES) as meter:
             result = graph.load(
                 source,
                 mode=mode,
+                type=type_name,
                 branch=branch,
                 actor=actor,
                 message=message,
                 progress=meter.advance_to,
+                engine=engine,
+                rejects=rejects,
+                dry_run=dry_run,
             )
         settings.published = result.commit.id if result.commit else None
         output.loaded(result, clock.monotonic_s() - started_s)
@@ -126,12 +158,19 @@ def _source(files: Sequence[str]) -> tuple[Any, int | None]:
     Only plain files may be handed over as paths: the library reads those again when it has to
     repeat an attempt, and a pipe such as /dev/fd/63 would be empty the second time.
     """
+    if any(name.startswith("s3://") for name in files):
+        return list(files), None
     paths = [Path(name) for name in files if name != STDIN]
-    # A file that is not there counts as plain: the library tells what is wrong with it.
-    plain = len(paths) == len(files) and all(p.is_file() or not p.exists() for p in paths)
+    # What is not there counts as plain: the library tells what is wrong with it. It finds the files
+    # of a folder, too.
+    plain = len(paths) == len(files) and all(not p.exists() or _is_plain(p) for p in paths)
     if plain:
-        return paths, sum(p.stat().st_size for p in paths if p.exists())
+        return paths, sum(p.stat().st_size for p in paths if p.is_file())
     return [_stream(name) for name in files], None
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() or path.is_dir()
 
 
 def _stream(name: str) -> JsonlSource:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _HEAD_BYTES = 64 << 10
 _HEADER_BYTES_MAX = 1 << 20
-_LOOKERS = 8
+_LOOKERS = 16
 _SUFFIXES = {
     ".csv": Format.CSV,
     ".tsv": Format.CSV,
@@ -275,7 +275,8 @@ def _look_at(
 def _looker(one_type: _OneType | None, range_bytes: int) -> Callable[[InputFile], PlannedFile]:
     def look(file: InputFile) -> PlannedFile:
         with InputReader(file) as reader:
-            packed = compression_of(reader.read_at(0, 4))
+            raw = reader.read_at(0, _HEAD_BYTES)
+            packed = compression_of(raw)
             path = PurePosixPath(file.path.lower())
             if packed is None and path.suffix in _PACKED_SUFFIXES and file.size < 4:
                 raise UnreadableInput("the file ends before its packed data begins")
@@ -288,7 +289,7 @@ def _looker(one_type: _OneType | None, range_bytes: int) -> Callable[[InputFile]
                 cuts=(0, file.size) if packed else byte_cuts(file.size, range_bytes),
                 delimiter="\t" if path.suffix == ".tsv" else ",",
             )
-            head = _head(reader, planned, _HEAD_BYTES)
+            head = _head(reader, planned, _HEAD_BYTES) if packed else raw
             kind = _format(file.name, _SUFFIXES.get(path.suffix), head, one_type)
             planned = replace(planned, format=kind)
             if one_type is None or kind is Format.JSONL:

@@ -197,6 +197,8 @@ def problems_task(ledger: Ledger, limit: int | None) -> Task:
 
 def _placed_problems(packed: Packed, rows: pa.Table, ledger: Ledger) -> pa.Table:
     lines = pc.add(rows.column("line"), packed.before)
-    names = pa.array([ledger.files[packed.file]] * rows.num_rows, pa.string())
+    # A name of a file may hold bytes that are no text.
+    name = ledger.files[packed.file].encode(errors="backslashreplace").decode()
+    names = pa.array([name] * rows.num_rows, pa.string())
     columns = [names, lines, *(rows.column(name) for name in ("column", "message", "text"))]
     return pa.Table.from_arrays(columns, schema=_PROBLEM)

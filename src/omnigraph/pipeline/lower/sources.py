@@ -18,6 +18,8 @@ from pyspark.sql import functions as F
 from omnigraph.pipeline.lower.expressions import Expressions
 from omnigraph.pipeline.lower.frame import Frame, Slots
 from omnigraph.query import typed
+from omnigraph.query.plan.nodes import Scan
+from omnigraph.query.plan.rules.keys import sought
 from omnigraph.schema.catalog import Catalog, EdgeType
 
 
@@ -67,6 +69,11 @@ class Sources:
         """The nodes of a type that pass the filters."""
         df = self._read(f"node:{type_name}", self._slots.stored(variable), filters)
         df = self._filtered(df.toDF(*self._slots.names(variable)), filters)
+        scan = Scan(variable=variable, type_name=type_name, filters=tuple(filters))
+        if filters and sought(scan, self._catalog.nodes[type_name]) is not None:
+            # A lookup by key. Spark cannot know that there are so few, and would rather move all
+            # edges than these.
+            df = F.broadcast(df)
         return Frame(df=df, variables=frozenset((variable,)))
 
     def pairs(self, edge: EdgeType, direction: typed.Direction, *, distinct: bool) -> Hops:
