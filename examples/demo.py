@@ -13,25 +13,28 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 from shipping_data import Record, Shipping, edge, make_shipping, node, write_jsonl
 from shipping_questions import busiest_ports, hops, longest_journey, ports_alike, shortest_route
 
 import omnigraph
+from omnigraph.load.phases import LoadPhase
 from omnigraph.schema.catalog import Cardinality, EdgeType, GraphType, NodeType
 
 SCHEMA = Path(__file__).with_name("shipping.pg")
 DEMO = Path(".demo")
 GRAPH = DEMO / "shipping"
 DATA = DEMO / "data"
+BULK_FILES = 16
 WIDTH_PIPED = 100
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_PIPED)
 
 
 def main() -> None:
-    """The show, in six scenes."""
+    """The show, in seven scenes."""
     for place in (GRAPH, DATA):
         shutil.rmtree(place, ignore_errors=True)
     DATA.mkdir(parents=True)
@@ -59,22 +62,103 @@ def create() -> omnigraph.Graph:
 def load_all(graph: omnigraph.Graph, shipping: Shipping) -> None:
     """Scene 2: a few commits by different people."""
     scene("Loading", "each file is checked as a whole and becomes one commit, or nothing does")
-    steps: list[tuple[str, list[Record], str, str, str]] = [
-        ("reference", shipping.reference, "append", "harbour-office", "Carriers, ports and lanes"),
-        ("fleet", shipping.fleet, "append", "fleet-desk", "Vessels and who operates them"),
-        ("voyages", shipping.voyages, "append", "planning", "Schedule for eight months"),
-        ("cargo", shipping.cargo, "append", "cargo-desk", "Containers and where they went"),
-        ("arrivals", shipping.arrivals, "merge", "operations", "Voyage status as of 1 June"),
-    ]
-    for name, records, mode, actor, message in steps:
-        path = DATA / f"{name}.jsonl"
-        write_jsonl(path, records)
-        command(f"load {GRAPH} --data {path} --mode {mode} --as {actor} --message '{message}'")
-        result = graph.load(path, mode=mode, actor=actor, message=message)
-        counts = ", ".join(
-            f"{t.entities_loaded:,} {t.name}" for t in (*result.nodes, *result.edges)
+    load(graph, "reference", shipping.reference, "harbour-office", "Carriers, ports and lanes")
+    load(graph, "fleet", shipping.fleet, "fleet-desk", "Vessels and who operates them")
+    load(graph, "voyages", shipping.voyages, "planning", "Schedule for eight months")
+    scene("Bulk loading", "what outgrows one process is read, checked and written by Spark")
+    load_bulk(graph, shipping.cargo)
+    load(graph, "arrivals", shipping.arrivals, "operations", "Voyage status as of 1 June", "merge")
+
+
+def load(
+    graph: omnigraph.Graph,
+    name: str,
+    records: list[Record],
+    actor: str,
+    message: str,
+    mode: str = "append",
+) -> None:
+    """One file, in this process."""
+    path = DATA / f"{name}.jsonl"
+    write_jsonl(path, records)
+    command(f"load {GRAPH} --data {path} --mode {mode} --as {actor} --message '{message}'")
+    show_counts(graph.load(path, mode=mode, actor=actor, message=message))
+
+
+def load_bulk(graph: omnigraph.Graph, records: list[Record]) -> None:
+    """A folder of files, on Spark; without Spark or Java in this process, with the same outcome."""
+    folder = DATA / "cargo"
+    folder.mkdir()
+    size = -(-len(records) // BULK_FILES)
+    for number in range(BULK_FILES):
+        part = records[number * size : (number + 1) * size]
+        write_jsonl(folder / f"part-{number:02}.jsonl", part)
+    actor, message = "cargo-desk", "Containers and where they went"
+    command(
+        f"load {GRAPH} --data {folder} --mode append --engine spark"
+        f" --as {actor} --message '{message}'"
+    )
+    try:
+        with PhaseBars() as bars:
+            result = graph.load(
+                folder, engine="spark", phases=bars.tell, actor=actor, message=message
+            )
+    except (omnigraph.UsageError, omnigraph.StorageError) as missing:
+        show(Text(missing.message, "yellow"))
+        if missing.hint:
+            show(Text(f"To see it on Spark: {missing.hint}", "yellow"))
+        show(Text("Loading in this process instead.", "yellow"))
+        files = sorted(folder.iterdir())
+        result = graph.load(files, engine="local", actor=actor, message=message)
+    show_counts(result)
+
+
+class PhaseBars:
+    """A bar for each phase of a load, as long as Spark's tasks take."""
+
+    def __init__(self) -> None:
+        self._bars = Progress(
+            TextColumn("  {task.description:15}"),
+            BarColumn(),
+            TextColumn("{task.fields[tasks]:>16}"),
+            TimeElapsedColumn(),
+            console=console,
         )
-        show(Text.assemble((f"{result.total_entities:,} entities", "green"), f": {counts}"))
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> PhaseBars:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._finish()
+        else:
+            for task in self._bars.task_ids:
+                self._bars.update(task, visible=False)
+        self._bars.stop()
+
+    def tell(self, said: LoadPhase) -> None:
+        """How far the load is."""
+        if said.phase not in self._tasks:
+            self._finish()
+            self._tasks[said.phase] = self._bars.add_task(said.phase, total=None, tasks="")
+        if said.total:
+            told = f"{said.done} of {said.total} tasks"
+            task = self._tasks[said.phase]
+            self._bars.update(task, completed=said.done, total=said.total, tasks=told)
+
+    def _finish(self) -> None:
+        """What came before is over: a phase without tasks, too, has a full bar then."""
+        for task in self._bars.tasks:
+            total = task.total or 1
+            self._bars.update(task.id, total=total, completed=total)
+
+
+def show_counts(result: omnigraph.LoadResult) -> None:
+    """What a load brought."""
+    counts = ", ".join(f"{t.entities_loaded:,} {t.name}" for t in (*result.nodes, *result.edges))
+    show(Text.assemble((f"{result.total_entities:,} entities", "green"), f": {counts}"))
 
 
 def show_snapshot(graph: omnigraph.Graph) -> None:

@@ -9,6 +9,7 @@ The classes answer one question, "what do I do now?":
     ├── ParameterError        call the query with other values: one is missing, unknown or wrong
     ├── InputError            fix the data: it cannot be read as this graph's data
     ├── ConstraintError       fix the data: it breaks a rule of the schema (carries violations)
+    ├── MergeConflictError    decide: two branches changed the same thing (carries conflicts)
     ├── ConflictError         somebody else was faster: look again, then retry the whole operation
     ├── NotFoundError         the named thing is not there
     ├── AlreadyExistsError    the named thing is there already
@@ -29,7 +30,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 
 class ErrorKind(StrEnum):
@@ -46,12 +47,20 @@ class ErrorKind(StrEnum):
     VERSION_MISMATCH = "expected_version_mismatch"
     PRECONDITION_FAILED = "precondition_failed"
     CONTENTION = "contention"
+    MERGE_CONFLICT = "merge_conflict"
     NOT_A_GRAPH = "not_a_graph"
     BRANCH_NOT_FOUND = "branch_not_found"
     COMMIT_NOT_FOUND = "commit_not_found"
+    TAG_NOT_FOUND = "tag_not_found"
+    HISTORY_RECLAIMED = "history_reclaimed"
     TYPE_NOT_FOUND = "type_not_found"
     FILE_NOT_FOUND = "file_not_found"
     ALREADY_INITIALIZED = "already_initialized"
+    BRANCH_EXISTS = "branch_exists"
+    TAG_EXISTS = "tag_exists"
+    CURSOR_REJECTED = "change_cursor_rejected"
+    FEED_GAP = "change_feed_gap"
+    PARENTLESS_COMMIT = "parentless_commit"
     LIMIT = "resource_limit"
     STORAGE_TRANSIENT = "storage_transient"
     STORAGE_CONFIGURATION = "storage_configuration"
@@ -259,6 +268,48 @@ class ConstraintError(OmnigraphError):
             details={
                 "violations": [v.to_dict() for v in self.violations],
                 "violation_count": self.total,
+            },
+        )
+
+
+class ConflictRecord(Protocol):
+    """One conflict of a merge, as far as an error needs to know it (``branch.merge.conflicts``)."""
+
+    @property
+    def message(self) -> str:
+        """The conflict in words."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The conflict as plain JSON data."""
+        ...
+
+
+class MergeConflictError(OmnigraphError):
+    """Both sides of a merge changed the same thing, or break a rule together. Nothing changed."""
+
+    default_kind = ErrorKind.MERGE_CONFLICT
+    shown_max: ClassVar[int] = 3
+
+    def __init__(
+        self,
+        message: str,
+        conflicts: Sequence[ConflictRecord],
+        *,
+        hint: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.conflicts: tuple[Any, ...] = tuple(conflicts)
+        lines = [message, *(f"  {c.message}" for c in self.conflicts[: self.shown_max])]
+        if (more := len(self.conflicts) - self.shown_max) > 0:
+            lines.append(f"  … and {more} more")
+        super().__init__(
+            "\n".join(lines),
+            hint=hint,
+            details={
+                **(details or {}),
+                "merge_conflicts": [c.to_dict() for c in self.conflicts],
+                "merge_conflict_count": len(self.conflicts),
             },
         )
 

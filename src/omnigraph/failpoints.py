@@ -33,7 +33,7 @@ _PAUSE_MAX_S = 120.0
 
 
 class FailPoint(StrEnum):
-    """Every place that can fail on demand, in the order a write passes them."""
+    """Every place that can fail on demand, in the order that a write or a branch passes them."""
 
     INIT_BEFORE_MANIFEST = "init.before_manifest"
     INIT_AFTER_MANIFEST = "init.after_manifest"
@@ -46,6 +46,9 @@ class FailPoint(StrEnum):
     PUBLISH_AFTER_COMMIT = "publish.after_commit"
     SETTLE_BEFORE_HINT = "settle.before_hint"
     SETTLE_BEFORE_INTENT_DROP = "settle.before_intent_drop"
+    BRANCH_BEFORE_REF = "branch.before_ref"
+    BRANCH_BEFORE_RENAME = "branch.before_rename"
+    BRANCH_BEFORE_DEATH = "branch.before_death"
 
 
 class Action(StrEnum):

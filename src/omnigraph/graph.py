@@ -14,13 +14,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from omnigraph.clock import Clock
-from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
+from omnigraph.load.phases import TellPhase
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.manifest.targets import Target, find_commit, resolve
 from omnigraph.pipeline.entry import LoadRequest, run_load
 from omnigraph.query.engine import Explanation, QueryEngine
 from omnigraph.query.mutate import run_mutation
@@ -33,6 +35,9 @@ from omnigraph.text_file import TextKind, read_text_file
 from omnigraph.view import SnapshotView
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.init import initialise
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.handle import SparkGraph
 
 Uri = str | os.PathLike[str]
 
@@ -146,6 +151,7 @@ class Graph:
         actor: str | None = None,
         message: str | None = None,
         progress: Callable[[int], None] | None = None,
+        phases: TellPhase | None = None,
         engine: str = "auto",
         mapping: Mapping[str, Any] | None = None,
         spark: Any = None,
@@ -170,7 +176,8 @@ class Graph:
 
         Raises ``InputError`` (cannot be read as this graph's data), ``ConstraintError`` (breaks a
         rule of the schema; carries each violation with file and line), ``ConflictError``.
-        ``progress`` is called with the number of input bytes or rows read so far.
+        ``progress`` is called with the number of input bytes or rows read so far; ``phases`` on
+        Spark with what is being done and how many tasks of it are.
         """
         load = LoadRequest(
             source=source,
@@ -180,6 +187,7 @@ class Graph:
             actor=actor,
             message=message,
             progress=progress,
+            phases=phases,
             mapping=mapping,
             rejects=rejects,
             dry_run=dry_run,
@@ -204,9 +212,15 @@ class Graph:
             dry_run=dry_run,
         )
 
-    def snapshot(self, branch: str = MAIN) -> SnapshotView:
-        """The newest state of a branch, fixed from now on whatever others publish."""
-        snapshot = self._repository.branch(branch).refresh().snapshot
+    def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> SnapshotView:
+        """The newest state of a branch, or the state after one of its commits.
+
+        It is fixed from now on whatever others publish.
+        """
+        if commit is None:
+            snapshot = self._repository.head(branch).snapshot
+            return SnapshotView(self._repository, snapshot, self._engine)
+        snapshot = resolve(self._repository, Target(branch=branch, commit=commit))
         return SnapshotView(self._repository, snapshot, self._engine)
 
     def query(
@@ -234,7 +248,7 @@ class Graph:
         parameters) and ``LimitError`` (more time or memory than allowed: ``timeout_s``,
         ``memory_bytes``, or the environment's OMNIGRAPH_QUERY_TIMEOUT and _MEMORY).
         """
-        return self._view(branch, commit).query(
+        return self.snapshot(branch, commit=commit).query(
             text,
             params,
             name=name,
@@ -258,7 +272,7 @@ class Graph:
     ) -> Explanation:
         """How a read is run, step by step; with ``analyze`` it is run and every step says how many
         rows, milliseconds and requests it took."""
-        return self._view(branch, commit).explain(
+        return self.snapshot(branch, commit=commit).explain(
             text,
             params,
             name=name,
@@ -312,13 +326,6 @@ class Graph:
             changes=outcome.receipt.changes,
         )
 
-    def _view(self, branch: str, commit: str | None) -> SnapshotView:
-        if commit is None:
-            return self.snapshot(branch)
-        found = self.commit(commit, branch=branch)
-        head = self._repository.branch(branch).store.at(found.manifest_version)
-        return SnapshotView(self._repository, head.snapshot, self._engine)
-
     def commits(
         self,
         *,
@@ -339,35 +346,32 @@ class Graph:
 
     def commit(self, commit_id: str, *, branch: str = MAIN) -> GraphCommit:
         """One commit by id, or by the beginning of one if no other begins so."""
-        wanted = str(commit_id).strip().upper()
-        found = [c for c in self._history(branch) if wanted and c.id.startswith(wanted)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise UsageError(
-                f"{len(found)} commits begin with {wanted}", hint="give more of the id"
-            )
-        raise NotFoundError(
-            f"no commit {commit_id} on branch '{branch}'",
-            kind=ErrorKind.COMMIT_NOT_FOUND,
-            hint="'omnigraph commit list' shows the commits",
-            details={"graph_commit_id": commit_id},
-        )
+        return find_commit(self._repository, Target(branch=branch, commit=str(commit_id)))
 
     def export(
         self,
         out: BinaryIO | str | os.PathLike[str],
         *,
         branch: str = MAIN,
+        commit: str | None = None,
         types: Sequence[str] = (),
+        format: str = "jsonl",
+        engine: str = "local",
+        spark: Any = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Write the graph as JSONL that loads back exactly; nodes first. Returns the lines written.
+        """Write the newest state of a branch, or a commit; returns how many entities were written.
 
-        ``out`` is a binary stream or the path of a file.
-        ``types`` restricts it to these node or edge types.
+        ``out`` is a binary stream or the path of a file: JSONL that loads back exactly, nodes
+        first. ``types`` restricts it to these node or edge types.
+
+        With ``engine="spark"`` it is an empty folder or ``s3://`` prefix instead, and ``format`` is
+        ``jsonl`` or ``parquet``: files in parts per type, written by executors. See
+        ``SparkGraph.export``.
         """
-        return self.snapshot(branch).export(out, types=types, progress=progress)
+        return self.snapshot(branch, commit=commit).export(
+            out, types=types, format=format, engine=engine, spark=spark, progress=progress
+        )
 
     def settle(self) -> None:
         """Wait until the housekeeping of earlier writes is done. Never needed for correctness."""
@@ -380,8 +384,7 @@ class Graph:
             self._open = None
 
     def _history(self, branch: str) -> Iterator[GraphCommit]:
-        known = self._repository.branch(branch)
-        return known.store.history(known.refresh())
+        return self._repository.lineage.reachable(self._repository.head(branch).snapshot)
 
     def _schema(self, branch: str) -> AcceptedSchema:
         snapshot = self._repository.branch(branch).head.snapshot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
@@ -206,8 +206,12 @@ class LoadResult:
             "edges": [_count(t) for t in self.edges],
             "total_entities": self.total_entities,
             "commit": self.commit.to_dict() if self.commit else None,
-            **({"dry_run": True} if self.dry_run else {}),
+            **({"dry_run": True, "changes": self._changes()} if self.dry_run else {}),
         }
+
+    def _changes(self) -> dict[str, Any]:
+        """What a dry run would do; otherwise the commit says what was done."""
+        return {key: asdict(change) for key, change in self.changes.items()}
 
 
 def _count(count: TypeCount) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.schema.lookup import type_named
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.handle import SparkGraph
 
 
 class SnapshotView:
@@ -156,16 +159,32 @@ class SnapshotView:
             analyze=analyze,
         )
 
+    def spark(self, session: Any = None) -> SparkGraph:
+        """This snapshot in a Spark session; see ``Graph.spark``."""
+        from omnigraph.pipeline.handle import SparkGraph
+
+        return SparkGraph(self._repository, self._snapshot, self._engine, session)
+
     def export(
         self,
         out: BinaryIO | str | os.PathLike[str],
         *,
         types: Sequence[str] = (),
+        format: str = "jsonl",
+        engine: str = "local",
+        spark: Any = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Write the snapshot as JSONL, nodes first; see ``Graph.export``."""
+        """Write the snapshot; see ``Graph.export``."""
         if isinstance(types, str):
             raise UsageError("types is a list of names", hint=f'say types=["{types}"]')
+        if _is_spark(engine, spark):
+            if not isinstance(out, (str, os.PathLike)):
+                raise UsageError("an export on Spark is a folder", hint="give its path")
+            with self.spark(spark) as on_spark:
+                return on_spark.export(out, format=export_format(format), types=types).rows
+        if export_format(format) != "jsonl":
+            raise UsageError(f"the local engine does not write {format}", hint='engine="spark"')
         if isinstance(out, (str, os.PathLike)):
             try:
                 with Path(out).open("wb") as file:
@@ -233,13 +252,24 @@ class SnapshotView:
 
 def _on_spark(engine: str, spark: Any, memory_bytes: int | None) -> bool:
     """Whether a query is for Spark; what would be ignored is refused."""
-    if engine not in ("local", "spark"):
-        raise UsageError(f"unknown engine '{engine}'", hint="use local or spark")
-    if engine == "local" and spark is not None:
-        raise UsageError("a Spark session is given, and the engine is local", hint='engine="spark"')
-    if engine == "spark" and memory_bytes is not None:
+    if _is_spark(engine, spark) and memory_bytes is not None:
         raise UsageError(
             "memory_bytes is a limit of the local engine",
             hint="Spark's memory is a setting of its session",
         )
     return engine == "spark"
+
+
+def _is_spark(engine: str, spark: Any) -> bool:
+    if engine not in ("local", "spark"):
+        raise UsageError(f"unknown engine '{engine}'", hint="use local or spark")
+    if engine == "local" and spark is not None:
+        raise UsageError("a Spark session is given, and the engine is local", hint='engine="spark"')
+    return engine == "spark"
+
+
+def export_format(name: str) -> Literal["jsonl", "parquet"]:
+    """A format of an export by its name."""
+    if name == "jsonl" or name == "parquet":
+        return name
+    raise UsageError(f"unknown format '{name}'", hint="use jsonl or parquet")

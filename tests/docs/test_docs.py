@@ -183,11 +183,10 @@ def test_every_folder_of_tests_is_described() -> None:
     assert {f"tests/{name}" for name in folders} <= told
 
 
-@pytest.mark.parametrize("script", ["quickstart.py", "demo.py"])
-def test_examples_run(script: str, tmp_path: Path) -> None:
+def test_the_quickstart_runs(tmp_path: Path) -> None:
     source = Path(omnigraph.__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / script],
+        [sys.executable, ROOT / "examples" / "quickstart.py"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(source), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
@@ -197,11 +196,6 @@ def test_examples_run(script: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-    if script == "demo.py":
-        assert "unchanged" in done.stdout
-        with omnigraph.open(tmp_path / ".demo" / "shipping") as graph:
-            assert [c.actor for c in graph.commits()][:1] == ["operations"]
-            assert graph.snapshot().count("Carries") > 10_000
 
 
 def test_the_wildcard_matches_text_and_lines() -> None:

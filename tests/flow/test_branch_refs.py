@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import omnigraph
+from omnigraph.branch.control import create_branch
 from omnigraph.errors import ErrorKind
-from omnigraph.manifest.refs import BranchRef, ref_name
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.store import ManifestStore
 from omnigraph.storage.location import locate
 from omnigraph.testing.racers import SCHEMA
 
@@ -21,18 +19,9 @@ def person(*names: str) -> list[dict]:
 
 
 def fork(root: object, name: str) -> None:
-    """What creating a branch will do: the manifest first, invisible; the ref last."""
+    """A branch of main, made by another process."""
     repository = Repository(locate(str(root)))
-    head = repository.branch("main").head.snapshot
-    ref = BranchRef(
-        name=name, incarnation=repository.ids.ulid(), parent="main", fork_commit=head.head.id
-    )
-    store = ManifestStore(repository.objects, ref.manifest_path)
-    staged = store.stage_first(replace(head, branch=name, version=1))
-    assert staged is not None
-    assert store.create(staged) is not None
-    assert repository.objects.create(ref_name(name), ref.encode())
-    assert not repository.objects.create(ref_name(name), ref.encode()), "one winner"
+    create_branch(repository, name, repository.branch("main").head.snapshot)
     repository.close()
 
 
@@ -92,7 +81,7 @@ def test_names_that_no_branch_can_have(tmp_path: Path, name: str) -> None:
 
 def test_a_damaged_ref(tmp_path: Path) -> None:
     with omnigraph.init(tmp_path, SCHEMA) as graph:
-        (tmp_path / "_refs" / "branches").mkdir(parents=True)
-        (tmp_path / ref_name("broken")).write_text("{}")
+        (tmp_path / "_refs/branches/broken").mkdir(parents=True)
+        (tmp_path / "_refs/branches/broken/1.json").write_text("{}")
         with pytest.raises(omnigraph.CorruptionError):
             graph.snapshot("broken")

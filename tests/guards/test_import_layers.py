@@ -18,10 +18,10 @@ LAYERS = (
     ("manifest",),
     ("write",),
     ("load", "results"),
-    ("query",),
+    ("query", "branch"),
     ("pipeline",),
     ("view",),
-    ("graph",),
+    ("graph", "spark"),
     ("cli",),
     ("__main__",),
 )

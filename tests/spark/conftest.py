@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,3 +33,17 @@ def where_omnigraph_is() -> Callable[[Any], set[str]]:
         return {row["place"] for row in rows}
 
     return ask
+
+
+@pytest.fixture
+def without_java(tmp_path: Path) -> dict[str, str]:
+    """An environment in which every program of this machine is found, except Java."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
+        for program in folder.iterdir() if folder.is_dir() else ():
+            link = tools / program.name
+            if not program.name.startswith("java") and not link.is_symlink():
+                link.symlink_to(program)
+    kept = {n: v for n, v in os.environ.items() if n not in ("JAVA_HOME", "PYTHONPATH")}
+    return kept | {"PATH": str(tools)}

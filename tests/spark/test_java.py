@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,20 +14,6 @@ from omnigraph.pipeline.java import find_java, parse_version
 from omnigraph.testing.bare_python import bare_python
 
 SRC = Path(__file__).parents[2] / "src"
-
-
-@pytest.fixture
-def without_java(tmp_path: Path) -> dict[str, str]:
-    """An environment in which every program of this machine is found, except Java."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
-        for program in folder.iterdir() if folder.is_dir() else ():
-            link = tools / program.name
-            if not program.name.startswith("java") and not link.is_symlink():
-                link.symlink_to(program)
-    kept = {n: v for n, v in os.environ.items() if n not in ("JAVA_HOME", "PYTHONPATH")}
-    return kept | {"PATH": str(tools)}
 
 
 def fake_java(home: Path, version: str) -> Path:

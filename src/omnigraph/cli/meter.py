@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from omnigraph.load.phases import LoadPhase
+
 DELAY_S = 1.0
 """Shorter operations show no bar."""
 
@@ -34,6 +36,9 @@ class Meter(AbstractContextManager["Meter"]):
 
     def advance_to(self, done: int) -> None:
         """So much is done in all."""
+
+    def show_phase(self, said: LoadPhase) -> None:
+        """What is being done now: an operation on Spark has phases, and counts their tasks."""
 
     def __exit__(
         self,
@@ -67,6 +72,7 @@ class BarMeter(Meter):
         self._unit = unit
         self._last_label = last_label
         self._done = 0
+        self._phase: LoadPhase | None = None
         self._bar: Progress | None = None
         self._over = False
         self._lock = Lock()
@@ -96,6 +102,13 @@ class BarMeter(Meter):
             if self._bar is not None:
                 self._show(self._bar)
 
+    def show_phase(self, said: LoadPhase) -> None:
+        """A bar of its own for each phase, in place of the one before."""
+        with self._lock:
+            self._phase = said
+            if self._bar is not None:
+                self._show(self._bar)
+
     def _start(self) -> None:
         # rich.progress is only imported once there is a bar to show.
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -119,6 +132,9 @@ class BarMeter(Meter):
             self._bar.start()
 
     def _show(self, bar: Progress) -> None:
+        if self._phase is not None:
+            self._show_tasks(bar, self._phase)
+            return
         measured = bar.tasks[0].id
         bar.update(
             measured,
@@ -130,6 +146,14 @@ class BarMeter(Meter):
             # A task without a total pulses; rich cannot take the total away from the first one.
             bar.add_task(self._last_label, total=None, amount="")
             bar.update(measured, visible=False)
+
+    def _show_tasks(self, bar: Progress, said: LoadPhase) -> None:
+        if bar.tasks[-1].description != said.phase:
+            bar.update(bar.tasks[-1].id, visible=False)
+            bar.add_task(said.phase, total=None, amount="")
+        if said.total:
+            amount = f"{said.done:,} of {said.total:,} tasks"
+            bar.update(bar.tasks[-1].id, completed=said.done, total=said.total, amount=amount)
 
 
 def amount_text(done: int, total: int | None, unit: Unit) -> str:

@@ -19,8 +19,6 @@ from omnigraph.cli.streams import write_bytes, write_error
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from omnigraph.cli.explained import Explained
     from omnigraph.cli.formats import Format
     from omnigraph.cli.formatting import FmtMode, Formatted
@@ -51,8 +49,8 @@ class Output(ABC):
         """A load is done."""
 
     @abstractmethod
-    def exported(self, lines: int, path: Path | None) -> None:
-        """An export is done; ``path`` is None for stdout."""
+    def exported(self, place: str, rows: int, document: dict[str, Any]) -> None:
+        """An export to a file or a folder is done; ``document`` says what it holds."""
 
     @abstractmethod
     def rows(
@@ -137,8 +135,9 @@ class JsonOutput(Output):
         """A load is done."""
         self._write(result.to_dict())
 
-    def exported(self, lines: int, path: Path | None) -> None:
-        """An export is done; its JSONL is the output."""
+    def exported(self, place: str, rows: int, document: dict[str, Any]) -> None:
+        """What was written where."""
+        self._write({"output": place} | document)
 
     def rows(
         self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float | None

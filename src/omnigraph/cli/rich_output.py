@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from io import StringIO
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -51,12 +50,12 @@ class RichOutput(Output):
         if not self._quiet:
             self._print(loaded_text(result, elapsed_s))
 
-    def exported(self, lines: int, path: Path | None) -> None:
-        """An export is done; said on stderr, and only where it does not mix with the data."""
+    def exported(self, place: str, rows: int, document: dict[str, Any]) -> None:
+        """An export is done; said on stderr, where all is said that is not data."""
         from omnigraph.cli.text import exported_text
 
-        if not self._quiet and path is not None:
-            write_error(rendered(exported_text(lines, str(path)), sys.stderr))
+        if not self._quiet:
+            write_error(rendered(exported_text(rows, place), sys.stderr))
 
     def rows(
         self, result: QueryResult, form: Format, *, pinned: bool, elapsed_s: float | None

@@ -47,6 +47,12 @@ def _lines(graph_type: GraphType, batch: pa.RecordBatch) -> pa.LargeStringArray:
     else:
         fragments = [f'{{"type":{name},"data":{{"id":']
     fragments.append(json_text(batch.column("id")))
+    return join(*fragments, *members(graph_type, batch), "}}\n")
+
+
+def members(graph_type: GraphType, batch: pa.RecordBatch) -> list[pa.Array | str]:
+    """The properties of each row as fragments to be joined, each after a comma; nulls left out."""
+    fragments: list[pa.Array | str] = []
     for field in table_schema(graph_type):
         if field.name in graph_type.system_columns:
             continue
@@ -58,7 +64,7 @@ def _lines(graph_type: GraphType, batch: pa.RecordBatch) -> pa.LargeStringArray:
         except NotJsonError as error:
             raise CorruptionError(f"{graph_type.name}.{field.name}: {error}") from error
         fragments += _optional(f",{json.dumps(field.name)}:", text)
-    return join(*fragments, "}}\n")
+    return fragments
 
 
 def _optional(label: str, text: pa.Array) -> list[pa.Array | str]:

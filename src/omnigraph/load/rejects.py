@@ -1,39 +1,62 @@
-"""What a load refused, all of it, in a file: one JSON object a line.
+"""What a load refused, all of it, in a file: one JSON object a line, or a table in Parquet.
+
+    problems | violations -> [rejects] -> out.jsonl | out.parquet
 
 The file is made before anything is read: a place that cannot be written to is told at once and not
-after an hour. It stays empty when nothing was refused.
+after an hour. It holds nothing when nothing was refused. It is never one of the files that are
+read: making it would empty that.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from omnigraph.errors import UsageError, Violation
 from omnigraph.load.problems import Problem
 
+TABLE_SUFFIXES = (".parquet", ".pq")
+"""A file of such a name is a table."""
+_BATCH_ROWS = 8_192
+_TEXT = (
+    "reject", "source", "message", "rule", "entity_kind", "type_name", "entity_id", "property_name",
+    "text",
+)  # fmt: skip
+TABLE_SCHEMA = pa.schema(
+    [pa.field(name, pa.string()) for name in _TEXT]
+    + [pa.field(name, pa.int64()) for name in ("line", "column")]
+)
+
 
 class RejectFile:
-    """A place for everything that is wrong with an input; without a path, nowhere."""
+    """A place for everything that is wrong with an input; without a path, nowhere.
 
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+    ``source`` is the input, as ``load`` takes it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, source: Any = None) -> None:
         self._path = None if path is None else Path(path)
+        self._source = source
         self._out: IO[bytes] | None = None
+        self._table: pq.ParquetWriter | None = None
+        self._rows: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
-        if self._path is not None:
-            try:
-                self._out = self._path.open("wb")
-            except OSError as e:
-                raise UsageError(
-                    f"cannot write rejects to {self._path}: {e.strerror or e}",
-                    hint="name a file in a folder that can be written to",
-                ) from e
+        if self._path is None:
+            return self
+        self._refuse_input(self._path)
+        with self._told():
+            self._out = self._path.open("wb")
+            if self._path.suffix.lower() in TABLE_SUFFIXES:
+                self._table = pq.ParquetWriter(self._out, TABLE_SCHEMA, compression="zstd")
         return self
 
     def __exit__(
@@ -42,8 +65,15 @@ class RejectFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._out is not None:
-            self._out.close()
+        if self._out is None:
+            return
+        with self._told():
+            try:
+                if self._table is not None:
+                    self._write_rows(self._table)
+                    self._table.close()
+            finally:
+                self._out.close()
 
     @property
     def wanted(self) -> bool:
@@ -63,5 +93,71 @@ class RejectFile:
             self._write({"reject": "violation", **violation.to_dict()})
 
     def _write(self, line: dict[str, Any]) -> None:
-        if self._out is not None:
-            self._out.write(orjson.dumps(line) + b"\n")
+        with self._told():
+            if self._table is not None:
+                self._rows.append(line)
+                if len(self._rows) >= _BATCH_ROWS:
+                    self._write_rows(self._table)
+            elif self._out is not None:
+                self._out.write(orjson.dumps(line) + b"\n")
+
+    def _write_rows(self, table: pq.ParquetWriter) -> None:
+        if self._rows:
+            table.write_batch(pa.RecordBatch.from_pylist(self._rows, schema=TABLE_SCHEMA))
+            self._rows.clear()
+
+    def _refuse_input(self, path: Path) -> None:
+        for given in _paths(self._source):
+            try:
+                same = path.exists() and path.samefile(given)
+                inside = given.is_dir() and path.resolve().is_relative_to(given.resolve())
+            except OSError:
+                continue  # No such file, or no path at all: whoever reads it says so.
+            if same or inside:
+                raise UsageError(
+                    f"rejects would go to {path}, which is part of the input",
+                    hint="name another file",
+                )
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as e:
+            raise UsageError(
+                f"cannot write rejects to {self._path}: {e.strerror or e}",
+                hint="name a file in a folder that can be written to",
+            ) from e
+
+
+def _paths(source: Any) -> list[Path]:
+    """The paths of this machine in an input; of a pattern the files that it matches."""
+    if isinstance(source, (str, os.PathLike)):
+        text = os.fsdecode(source)
+        if "://" in text or "\0" in text:
+            return []
+        path = Path(text)
+        has_pattern = any(c in text for c in "*?[") and not path.exists()
+        if not has_pattern:
+            return [path]
+        anchor = Path(path.anchor)
+        try:
+            return list(anchor.glob(str(path.relative_to(anchor))))
+        except (ValueError, NotImplementedError, OSError):
+            return []
+    if isinstance(source, Mapping):
+        members = cast("Mapping[Any, Any]", source).values()
+        return [path for member in members for path in _paths(member)]
+    if isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray, memoryview)):
+        members = cast("Sequence[Any]", source)
+        return [path for member in members if _is_named(member) for path in _paths(_named(member))]
+    return _paths(_named(source)) if _is_named(source) else []
+
+
+def _is_named(member: Any) -> bool:
+    """A path, or a stream of a file."""
+    return isinstance(_named(member), (str, os.PathLike))
+
+
+def _named(member: Any) -> Any:
+    return member if isinstance(member, (str, os.PathLike)) else getattr(member, "name", None)

@@ -102,12 +102,22 @@ def _mapping(source: Mapping[Any, Any], ids: IdSource) -> PlannedInput:
 
 def _of_one_type(source: Any, type_name: str, ids: IdSource) -> PlannedInput:
     """A table, or plain dict rows, of one named type."""
+    files = [source] if isinstance(source, (str, os.PathLike, JsonlSource)) else source
+    if isinstance(files, Sequence) and files and all(map(_is_file, files)):
+        raise UsageError(
+            "a file with a type is for Spark: this process reads JSONL, which names its types",
+            hint="leave the type out, or take the engine spark",
+        )
     if _is_of_one_type(source):
         return _by_type({type_name: source}, ids, rows_name="rows")
     raise UsageError(
         f"type= does not go with {type(source).__name__}",
         hint="with a type, load takes a table, a DataFrame or dict rows",
     )
+
+
+def _is_file(member: Any) -> bool:
+    return isinstance(member, (str, os.PathLike, JsonlSource))
 
 
 def _records(rows: Iterable[Any], graph_type: GraphType) -> Iterator[Any]:

@@ -16,7 +16,9 @@ from omnigraph.errors import CorruptionError, ErrorKind, FormatError
 from omnigraph.manifest.snapshot import (
     FORMAT,
     MAIN,
+    MAIN_PATH,
     GraphCommit,
+    ManifestPlace,
     Snapshot,
     TableChange,
     TablePin,
@@ -93,6 +95,7 @@ def to_table(snapshot: Snapshot) -> pa.Table:
         {
             "object_id": f"graph_head:{snapshot.branch}",
             "object_type": "graph_head",
+            "metadata": _head_facts(snapshot),
             "base_objects": [f"graph_commit:{snapshot.head.id}"],
             "table_version": snapshot.version,
         },
@@ -106,8 +109,10 @@ def to_table(snapshot: Snapshot) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def from_table(table: pa.Table, *, version: int, metadata: Mapping[str, str]) -> Snapshot:
-    """The snapshot that rows describe."""
+def from_table(
+    table: pa.Table, *, path: str, version: int, metadata: Mapping[str, str]
+) -> Snapshot:
+    """The snapshot that rows of a manifest dataset describe."""
     try:
         branch = metadata[_BRANCH]
         by_type: dict[str, list[Row]] = {}
@@ -116,6 +121,7 @@ def from_table(table: pa.Table, *, version: int, metadata: Mapping[str, str]) ->
         (head,) = by_type["graph_head"]
         commits = {c.id: c for c in map(_commit, by_type["graph_commit"])}
         pins = [_pin(row) for row in by_type.get("table_version", ())]
+        facts = json.loads(head["metadata"] or "{}")
         return Snapshot(
             graph_id=metadata[_GRAPH_ID],
             branch=branch,
@@ -123,6 +129,9 @@ def from_table(table: pa.Table, *, version: int, metadata: Mapping[str, str]) ->
             schema_hash=by_type["schema"][0]["schema_hash"],
             pins={p.table_key: p for p in pins},
             commits=_lineage(commits, head["base_objects"][0].removeprefix("graph_commit:")),
+            path=path,
+            rewound_at=facts.get("rewound_at", 0),
+            deleted=facts.get("deleted", False),
         )
     except (KeyError, ValueError, TypeError, IndexError) as e:
         raise CorruptionError(
@@ -137,6 +146,15 @@ def _lineage(commits: Mapping[str, GraphCommit], head_id: str) -> tuple[GraphCom
     while (parent := commits.get(lineage[-1].parent_id or "")) is not None:
         lineage.append(parent)
     return tuple(lineage)
+
+
+def _head_facts(snapshot: Snapshot) -> str | None:
+    facts: dict[str, Any] = {}
+    if snapshot.rewound_at:
+        facts["rewound_at"] = snapshot.rewound_at
+    if snapshot.deleted:
+        facts["deleted"] = True
+    return json.dumps(facts, separators=(",", ":")) if facts else None
 
 
 def _pin_row(pin: TablePin, branch: str) -> Row:
@@ -172,7 +190,13 @@ def _pin(row: Row) -> TablePin:
 
 
 def _commit_row(commit: GraphCommit) -> Row:
-    facts: dict[str, Any] = {"kind": commit.kind, "at": commit.created_at_us}
+    facts: dict[str, Any] = {
+        "kind": commit.kind,
+        "at": commit.created_at_us,
+        "generation": commit.generation,
+    }
+    if commit.merged_place is not None:
+        facts["merged"] = [commit.merged_place.path, commit.merged_place.version]
     if commit.actor is not None:
         facts["actor"] = commit.actor
     if commit.message is not None:
@@ -185,6 +209,7 @@ def _commit_row(commit: GraphCommit) -> Row:
     return {
         "object_id": f"graph_commit:{commit.id}",
         "object_type": "graph_commit",
+        "location": None if commit.path == MAIN_PATH else commit.path,
         "metadata": json.dumps(facts, separators=(",", ":"), ensure_ascii=False),
         "table_version": commit.manifest_version,
         "base_objects": parents,
@@ -195,6 +220,7 @@ def _commit_row(commit: GraphCommit) -> Row:
 def _commit(row: Row) -> GraphCommit:
     facts = json.loads(row["metadata"])
     parents = [p.removeprefix("graph_commit:") for p in row["base_objects"] or ()]
+    merged = facts.get("merged")
     return GraphCommit(
         id=row["object_id"].removeprefix("graph_commit:"),
         parent_id=parents[0] if parents else None,
@@ -209,4 +235,7 @@ def _commit(row: Row) -> GraphCommit:
             key: TableChange(inserted=c[0], updated=c[1], deleted=c[2])
             for key, c in facts.get("changes", {}).items()
         },
+        path=row["location"] or MAIN_PATH,
+        generation=facts["generation"],
+        merged_place=ManifestPlace(path=merged[0], version=merged[1]) if merged else None,
     )

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.snapshot import GraphCommit
 
+COMMIT_ID_LENGTH = 26
+_ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{4,26}", re.IGNORECASE)
+
+
+def looks_like_commit(text: str) -> bool:
+    """Whether a text could be the id of a commit, or the beginning of one."""
+    return _ULID.fullmatch(text) is not None
+
 
 def commit_named(history: Iterable[GraphCommit], commit_id: str, branch: str) -> GraphCommit:
     """The commit with this id, or whose id alone begins so. Raises ``NotFoundError``."""
     wanted = str(commit_id).strip().upper()
-    found = [c for c in history if wanted and c.id.startswith(wanted)]
+    found: list[GraphCommit] = []
+    for commit in history:
+        if wanted and commit.id.startswith(wanted):
+            found.append(commit)
+            if len(wanted) == COMMIT_ID_LENGTH:
+                break
     if len(found) == 1:
         return found[0]
     if found:

@@ -1,92 +1,247 @@
-"""Which branches exist, and where each one's manifest lives.
+"""Which branches and tags exist: small objects that are created once and never changed.
 
-``main`` is the dataset ``__manifest``. Every other branch is a ref object that names one
-*incarnation* (a ULID) and the fork point; the incarnation has a manifest dataset of its own. The
-ref is created with put-if-absent and is the authority that the branch exists: deleting and
-creating a name again gives a new incarnation, so nothing of the old life is mistaken for the new.
+``main`` is the dataset ``__manifest``. A *life* of any other branch is a ref object that names its
+manifest dataset and its fork point:
+
+    _refs/branches/<quoted name>/1.json    the first life of the name
+    _refs/branches/<quoted name>/1.dead    it ended
+    _refs/branches/<quoted name>/2.json    the name was used again
+
+Both are created with put-if-absent and nothing is ever replaced or removed, so no process can take
+away what another one has just made, and nothing of an old life is mistaken for a new one. A tag is
+one object that names a commit.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, unquote
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.snapshot import MAIN
+from omnigraph.manifest.snapshot import ManifestPlace
 from omnigraph.storage.objects import Objects
 
-MAIN_PATH = "__manifest"
+BRANCHES, TAGS = "_refs/branches", "_refs/tags"
+NAME_LENGTH_MAX = 200
+_QUOTED_LENGTH_MAX = 240
+"""Names of files have at most 255 bytes on every file system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchRef:
-    """The authority on one life of one branch."""
+    """One life of one branch."""
 
     name: str
+    life: int
+    """Counts how often the name was used, from 1."""
     incarnation: str
     parent: str
+    """The branch it started from, as it was called then."""
     fork_commit: str
-    """The commit the branch started from."""
+    """The commit it started from."""
+    created_at_us: int
+    actor: str | None = None
 
     @property
     def manifest_path(self) -> str:
         """The branch's manifest dataset, relative to the root."""
-        return f"_branches/{self.incarnation}"
+        return branch_path(self.incarnation)
 
-    def encode(self) -> bytes:
-        """The ref object's bytes."""
-        return json.dumps(
-            {
-                "name": self.name,
-                "incarnation": self.incarnation,
-                "parent": self.parent,
-                "fork_commit": self.fork_commit,
-            },
-            separators=(",", ":"),
-        ).encode()
+    @property
+    def object_name(self) -> str:
+        """The ref object."""
+        return f"{_folder(self.name)}/{self.life}.json"
 
-    @staticmethod
-    def decode(content: bytes, name: str) -> BranchRef:
-        """Read a ref object."""
-        try:
-            fields = json.loads(content)
-            return BranchRef(
-                name=fields["name"],
-                incarnation=fields["incarnation"],
-                parent=fields["parent"],
-                fork_commit=fields["fork_commit"],
-            )
-        except (ValueError, KeyError, TypeError) as e:
-            raise CorruptionError(f"the ref of branch '{name}' cannot be read: {e}") from e
+    @property
+    def death_name(self) -> str:
+        """The object whose presence says that this life is over."""
+        return f"{_folder(self.name)}/{self.life}.dead"
 
 
-def ref_name(branch: str) -> str:
-    """The name of a branch's ref object: one flat folder, so no name is a prefix of another."""
-    return f"_refs/branches/{quote(branch, safe='')}.json"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRef:
+    """A name for a commit, that keeps it."""
+
+    name: str
+    commit_id: str
+    place: ManifestPlace
+    created_at_us: int
+    actor: str | None = None
+    message: str | None = None
+
+
+def branch_path(incarnation: str) -> str:
+    """The manifest dataset of one life of a branch."""
+    return f"_branches/{incarnation}"
 
 
 def check_branch_name(branch: str) -> str:
     """A usable branch name, trimmed."""
-    if not isinstance(branch, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"a branch is named by a text, not by {branch!r}")
-    name = branch.strip()
-    if not name or len(name) > 200 or any(ord(c) < 32 for c in name):
-        raise UsageError(f"not a branch name: {branch!r}", hint="use 1 to 200 printable characters")
-    return name
+    return _checked(branch, "branch")
 
 
-def manifest_path(objects: Objects, branch: str) -> str:
-    """Where a branch's manifest dataset is. ``main`` costs nothing, others one request."""
-    name = check_branch_name(branch)
-    if name == MAIN:
-        return MAIN_PATH
-    content = objects.get(ref_name(name))
-    if content is None:
-        raise NotFoundError(
-            f"no branch '{name}' in {objects.location.uri}",
-            kind=ErrorKind.BRANCH_NOT_FOUND,
-            hint="the default branch is 'main'",
-            details={"branch": name},
+def check_tag_name(tag: str) -> str:
+    """A usable tag name, trimmed."""
+    return _checked(tag, "tag")
+
+
+def branch_names(objects: Objects) -> list[str]:
+    """Names of all living branches but main, sorted. One listing, whatever their number."""
+    lives: dict[str, tuple[int, bool]] = {}
+    for folder, life, dead in _lives(objects.names(BRANCHES)):
+        newest = lives.get(folder, (0, True))
+        if life >= newest[0]:
+            lives[folder] = (life, dead or (life == newest[0] and newest[1]))
+    return sorted(unquote(folder) for folder, (_, dead) in lives.items() if not dead)
+
+
+def find_branch(objects: Objects, name: str) -> BranchRef | None:
+    """The living branch of a name. One listing of its few lives, and its ref."""
+    life, dead = newest_life(objects, name)
+    if not life or dead:
+        return None
+    content = objects.get(f"{_folder(name)}/{life}.json", referenced=True) or b""
+    return _decode_branch(content, name, life)
+
+
+def newest_life(objects: Objects, name: str) -> tuple[int, bool]:
+    """How often a name was used, and whether the last of those lives is over."""
+    found = [(life, dead) for _, life, dead in _lives(objects.names(_folder(name)))]
+    newest = max((life for life, _ in found), default=0)
+    return newest, (newest, True) in found
+
+
+def create_branch_ref(objects: Objects, ref: BranchRef) -> bool:
+    """Make a branch exist; False if somebody was first."""
+    return objects.create(ref.object_name, _encode_branch(ref))
+
+
+def end_branch_ref(objects: Objects, ref: BranchRef) -> None:
+    """Say that a life is over; it does not matter if that was said already."""
+    objects.create(ref.death_name, b"{}")
+
+
+def branch_not_found(name: str, where: str) -> NotFoundError:
+    """There is no such branch."""
+    return NotFoundError(
+        f"no branch '{name}' in {where}",
+        kind=ErrorKind.BRANCH_NOT_FOUND,
+        hint="'omnigraph branch list' shows the branches",
+        details={"branch": name},
+    )
+
+
+def tag_names(objects: Objects) -> list[str]:
+    """Names of all tags, sorted."""
+    names = [n.removeprefix(f"{TAGS}/") for n in objects.names(TAGS)]
+    return sorted(unquote(n.removesuffix(".json")) for n in names if n.endswith(".json"))
+
+
+def find_tag(objects: Objects, name: str) -> TagRef | None:
+    """A tag by name: one request."""
+    content = objects.get(tag_object(name))
+    return _decode_tag(content, name) if content is not None else None
+
+
+def create_tag_ref(objects: Objects, tag: TagRef) -> bool:
+    """Make a tag exist; False if there is one of this name."""
+    return objects.create(tag_object(tag.name), _encode_tag(tag))
+
+
+def tag_object(name: str) -> str:
+    """The object of a tag."""
+    return f"{TAGS}/{quote(name, safe='')}.json"
+
+
+def _folder(branch: str) -> str:
+    # One flat folder per name, so no name is a prefix of another.
+    return f"{BRANCHES}/{quote(branch, safe='')}"
+
+
+def _lives(names: Iterator[str]) -> Iterator[tuple[str, int, bool]]:
+    """Quoted name, number of the life, and whether the object says that it is over."""
+    for name in names:
+        folder, _, file = name.removeprefix(f"{BRANCHES}/").rpartition("/")
+        number, _, suffix = file.partition(".")
+        if folder and number.isdigit() and suffix in ("json", "dead"):
+            yield folder, int(number), suffix == "dead"
+
+
+def _checked(name: object, what: str) -> str:
+    if not isinstance(name, str):
+        raise UsageError(f"a {what} is named by a text, not by {name!r}")
+    trimmed = name.strip()
+    if (
+        not trimmed
+        or len(trimmed) > NAME_LENGTH_MAX
+        or any(ord(c) < 32 or "\ud800" <= c <= "\udfff" for c in trimmed)
+        or len(quote(trimmed, safe="")) > _QUOTED_LENGTH_MAX
+        or trimmed in (".", "..")
+    ):
+        raise UsageError(
+            f"not a {what} name: {name!r}",
+            hint=f"use 1 to {NAME_LENGTH_MAX} printable characters, fewer if they are not ASCII",
         )
-    return BranchRef.decode(content, name).manifest_path
+    return trimmed
+
+
+def _encode_branch(ref: BranchRef) -> bytes:
+    return _json(
+        name=ref.name,
+        incarnation=ref.incarnation,
+        parent=ref.parent,
+        fork_commit=ref.fork_commit,
+        at=ref.created_at_us,
+        actor=ref.actor,
+    )
+
+
+def _decode_branch(content: bytes, name: str, life: int) -> BranchRef:
+    try:
+        fields = json.loads(content)
+        return BranchRef(
+            name=fields["name"],
+            life=life,
+            incarnation=fields["incarnation"],
+            parent=fields["parent"],
+            fork_commit=fields["fork_commit"],
+            created_at_us=fields["at"],
+            actor=fields.get("actor"),
+        )
+    except (ValueError, KeyError, TypeError) as e:
+        raise CorruptionError(f"the ref of branch '{name}' cannot be read: {e}") from e
+
+
+def _encode_tag(tag: TagRef) -> bytes:
+    return _json(
+        name=tag.name,
+        commit=tag.commit_id,
+        place=[tag.place.path, tag.place.version],
+        at=tag.created_at_us,
+        actor=tag.actor,
+        message=tag.message,
+    )
+
+
+def _decode_tag(content: bytes, name: str) -> TagRef:
+    try:
+        fields = json.loads(content)
+        path, version = fields["place"]
+        return TagRef(
+            name=fields["name"],
+            commit_id=fields["commit"],
+            place=ManifestPlace(path=path, version=version),
+            created_at_us=fields["at"],
+            actor=fields.get("actor"),
+            message=fields.get("message"),
+        )
+    except (ValueError, KeyError, TypeError) as e:
+        raise CorruptionError(f"the tag '{name}' cannot be read: {e}") from e
+
+
+def _json(**fields: Any) -> bytes:
+    present = {name: value for name, value in fields.items() if value is not None}
+    return json.dumps(present, separators=(",", ":"), ensure_ascii=False).encode()

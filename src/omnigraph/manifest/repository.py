@@ -16,10 +16,11 @@ from threading import Lock, RLock
 from typing import Any
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.errors import CorruptionError, OmnigraphError
+from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
 from omnigraph.ids import IdSource, SystemIds
-from omnigraph.manifest.refs import manifest_path
-from omnigraph.manifest.snapshot import TablePin
+from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.refs import BranchRef, branch_not_found, check_branch_name, find_branch
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, TablePin
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import from_ir, schema_hash
@@ -58,12 +59,22 @@ def schema_object(digest: str, suffix: str = "json") -> str:
 
 
 class Branch:
-    """A branch as this process last saw it."""
+    """One life of a branch as this process last saw it."""
 
-    def __init__(self, name: str, store: ManifestStore, head: Head) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: ManifestStore,
+        head: Head,
+        *,
+        is_named: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.name = name
         self.store = store
+        self.gone = False
+        """This life ended, or goes on under another name."""
         self._head = head
+        self._is_named = is_named
         self._lock = Lock()
 
     @property
@@ -79,9 +90,17 @@ class Branch:
                 self._head = head
 
     def refresh(self) -> Head:
-        """Look whether somebody published; one HEAD request when nobody did."""
+        """Look whether somebody published; one HEAD request when nobody did.
+
+        Raises ``NotFoundError`` when the branch was deleted or has another name now: both are
+        versions of its manifest, so nobody who holds it can miss that.
+        """
         newer = self.store.newer(self.head)
         if newer is not None:
+            renamed = newer.snapshot.branch != self.name and not self._is_named()
+            if renamed or newer.snapshot.deleted:
+                self.gone = True
+                raise branch_not_found(self.name, self.store.where)
             self.advance(newer)
         return self.head
 
@@ -107,6 +126,8 @@ class Repository:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="omnigraph")
         self.write_lock = RLock()
         self._settling: list[Future[Any]] = []
+        self.lineage = Lineage(self.manifest)
+        self._manifests: dict[str, ManifestStore] = {}
         self._branches: dict[str, Branch] = {}
         self._schemas: dict[str, AcceptedSchema] = {}
         self._open: OrderedDict[TableVersion, Table] = OrderedDict()
@@ -114,13 +135,52 @@ class Repository:
         # Apart from the other lock, because it is held while the store is asked.
         self._opening = RLock()
 
+    def manifest(self, path: str) -> ManifestStore:
+        """The manifest dataset of one life of a branch."""
+        with self._lock:
+            if path not in self._manifests:
+                self._manifests[path] = ManifestStore(self.objects, path)
+            return self._manifests[path]
+
     def branch(self, name: str) -> Branch:
         """A branch by name; opened once, then kept."""
         with self._opening:
-            if name not in self._branches:
-                store = ManifestStore(self.objects, manifest_path(self.objects, name))
-                self._branches[name] = Branch(name, store, store.head())
+            name = check_branch_name(name)
+            if name not in self._branches or self._branches[name].gone:
+                self._branches[name] = self._open_branch(name)
             return self._branches[name]
+
+    def head(self, name: str) -> Head:
+        """The newest head of a branch, whoever published it and whatever became of its name."""
+        known = self.branch(name)
+        try:
+            return known.refresh()
+        except NotFoundError:
+            if not known.gone:
+                raise
+            return self.branch(name).head
+
+    def _open_branch(self, name: str) -> Branch:
+        if name == MAIN:
+            store = self.manifest(MAIN_PATH)
+            return Branch(name, store, store.head())
+        ref = find_branch(self.objects, name)
+        if ref is None:
+            raise branch_not_found(name, self.location.uri)
+        store = self.manifest(ref.manifest_path)
+        head = store.head()
+        if head.snapshot.deleted:  # Whoever deleted it died before its ref said so.
+            raise branch_not_found(name, self.location.uri)
+        return self.branch_of(ref, store, head)
+
+    def branch_of(self, ref: BranchRef, store: ManifestStore, head: Head) -> Branch:
+        """A branch whose ref and head are known."""
+
+        def is_named() -> bool:
+            found = find_branch(self.objects, ref.name)
+            return found is not None and found.incarnation == ref.incarnation
+
+        return Branch(ref.name, store, head, is_named=is_named)
 
     def adopt(self, branch: Branch) -> None:
         """Keep a branch that was just created."""

@@ -13,8 +13,19 @@ from typing import Any
 from omnigraph.storage.names import TableVersion
 
 MAIN = "main"
+MAIN_PATH = "__manifest"
+"""The manifest dataset of main."""
 FORMAT = 1
 """The storage format this version reads and writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestPlace:
+    """A version of a manifest dataset: where a snapshot is read from."""
+
+    path: str
+    """The dataset, from the root. One life of one branch, whatever it is called."""
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +69,17 @@ class GraphCommit:
     created_at_us: int
     changes: Mapping[str, TableChange]
     """By table key."""
+    path: str = MAIN_PATH
+    """The manifest dataset it was made in."""
+    generation: int = 1
+    """One more than the highest of its parents: a commit has a lower one than its descendants."""
+    merged_place: ManifestPlace | None = None
+    """Where the merged parent is found."""
+
+    @property
+    def place(self) -> ManifestPlace:
+        """Where the snapshot that it made is found."""
+        return ManifestPlace(path=self.path, version=self.manifest_version)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``commit list --json`` shows it."""
@@ -91,6 +113,17 @@ class Snapshot:
     """By table key; a declared type without a pin has no rows and no dataset yet."""
     commits: tuple[GraphCommit, ...]
     """The newest part of the first-parent lineage, newest first, never empty."""
+    path: str = MAIN_PATH
+    """The branch's manifest dataset."""
+    rewound_at: int = 0
+    """The last version at which the branch left commits behind; 0 if it never did."""
+    deleted: bool = False
+    """The branch's life ended with this version."""
+
+    @property
+    def place(self) -> ManifestPlace:
+        """Where it is found."""
+        return ManifestPlace(path=self.path, version=self.version)
 
     @property
     def head(self) -> GraphCommit:

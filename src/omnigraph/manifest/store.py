@@ -9,13 +9,12 @@ invisible, everything after it is housekeeping.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, NotFoundError
 from omnigraph.manifest import codec
-from omnigraph.manifest.snapshot import GraphCommit, Snapshot
+from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.strict import StagedRows, StrictDataset, StrictVersion
 
@@ -46,6 +45,11 @@ class ManifestStore:
         self._objects = objects
         self._path = path
         self._dataset = StrictDataset(objects.location, objects, path)
+
+    @property
+    def where(self) -> str:
+        """The graph it belongs to."""
+        return self._objects.location.uri
 
     def stage_first(self, snapshot: Snapshot) -> StagedHead | None:
         """Write the files of the first version; None when the graph exists already."""
@@ -131,21 +135,15 @@ class ManifestStore:
         content = json.dumps({"version": version}, separators=(",", ":"))
         self._objects.put(self._hint_name, content.encode())
 
-    def history(self, head: Head) -> Iterator[GraphCommit]:
-        """First-parent lineage, newest first; one manifest is opened per fifty commits."""
-        current = head
-        while True:
-            yield from current.snapshot.commits
-            oldest = current.snapshot.commits[-1]
-            # Inherited commits were made in another branch's manifest: their versions are not ours.
-            inherited = oldest.branch != current.snapshot.branch
-            if oldest.parent_id is None or oldest.manifest_version <= 1 or inherited:
-                return
-            current = self.at(oldest.manifest_version - 1)
+    def exists(self, version: int) -> bool:
+        """Whether a version is there: one HEAD."""
+        return self._dataset.exists(version)
 
     def _head(self, stored: StrictVersion) -> Head:
         codec.check_format(stored.metadata, f"{self._objects.location.uri}/{self._path}")
-        snapshot = codec.from_table(stored.rows, version=stored.version, metadata=stored.metadata)
+        snapshot = codec.from_table(
+            stored.rows, path=self._path, version=stored.version, metadata=stored.metadata
+        )
         return Head(snapshot=snapshot, stored=stored)
 
     @property

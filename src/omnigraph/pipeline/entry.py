@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import ConstraintError, InputError, UsageError
+from omnigraph.load.phases import TellPhase
 from omnigraph.load.problems import Problem
 from omnigraph.load.rejects import RejectFile
 from omnigraph.load.run import check_rows, load_rows
@@ -32,6 +33,7 @@ class LoadRequest:
     actor: str | None = None
     message: str | None = None
     progress: Callable[[int], None] | None = None
+    phases: TellPhase | None = None
     mapping: Mapping[str, Any] | None = None
     rejects: str | os.PathLike[str] | None = None
     dry_run: bool = False
@@ -53,7 +55,7 @@ def run_load(
     """Carry a load out. See ``Graph.load``."""
     only_spark = spark is not None or load.mapping is not None
     chosen = choose_engine(engine, load.source, needs_spark=only_spark)
-    with RejectFile(load.rejects) as rejects:
+    with RejectFile(load.rejects, load.source) as rejects:
         if chosen is Engine.SPARK:
             from omnigraph.pipeline.load import bulk_load
 

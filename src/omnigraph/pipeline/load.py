@@ -16,10 +16,12 @@ others are matched and written anew.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, OmnigraphError
+from omnigraph.load.phases import Phase
 from omnigraph.load.rejects import RejectFile
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import TableChange
@@ -30,6 +32,7 @@ from omnigraph.pipeline.engine import input_bytes
 from omnigraph.pipeline.entry import LoadDone, LoadRequest
 from omnigraph.pipeline.errors import translated
 from omnigraph.pipeline.input import ParsedInput, parse_input
+from omnigraph.pipeline.progress import Watch
 from omnigraph.pipeline.session import Pipeline, pipeline_session
 from omnigraph.pipeline.staging import Incoming, LoadFiles
 from omnigraph.write.delta import WriteMode
@@ -53,6 +56,7 @@ def bulk_load(
     What ``parse_input`` takes can be loaded. Raises ``InputError``, ``ConstraintError`` (the first
     violations and their number), ``ConflictError``, and ``UsageError`` if there is no Spark.
     """
+    Watch(load.phases).starting()
     with pipeline_session(spark) as pipeline, _Load(repository, pipeline, load) as running:
         try:
             if load.dry_run:
@@ -91,6 +95,7 @@ class _Load:
         self._parsed: ParsedInput | None = None
         self._checked: Checked | None = None
         self._files = LoadFiles(repository, pipeline.spark)
+        self._watch = Watch(load.phases)
 
     def __enter__(self) -> _Load:
         return self
@@ -125,19 +130,19 @@ class _Load:
             rows=self.rows,
             superseded=self._checked.superseded,
         )
-        with translated("writing data files"):
+        with translated("writing data files"), self._phase(Phase.WRITING):
             return BulkChange(tables=self._files.stage(txn, incoming, changes))
 
     def checked_changes(self, txn: WriteTxn) -> dict[str, TableChange]:
         """What the load does to each table that it changes, if it keeps all rules."""
-        with translated("reading the input"):
+        with translated("reading the input"), self._phase(Phase.READING):
             parsed = self._parse(txn.schema)
             error = parsed.error()
         if error is not None:
             raise error
         if not parsed.keys:
             return {}
-        with translated("checking the input"):
+        with translated("checking the input"), self._phase(Phase.CHECKING):
             checked = check(self._pipeline.spark, self._subject(txn, parsed))
             self._checked = checked
             if checked.total:
@@ -151,6 +156,9 @@ class _Load:
             out.problems(self._parsed.every_problem())
         elif self._checked is not None and self._checked.total:
             out.violations(self._checked.every())
+
+    def _phase(self, phase: Phase) -> AbstractContextManager[None]:
+        return self._watch.phase(self._pipeline.spark, phase)
 
     # -- reading ---------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from omnigraph.errors import NotFoundError
-from omnigraph.manifest.lookup import commit_named
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
+from omnigraph.manifest.targets import Target, resolve
 from omnigraph.pipeline.tables import PinnedGraph
 from omnigraph.storage.location import Location
 
@@ -33,12 +33,6 @@ def pin_graph(
     location: Location, *, branch: str | None = None, commit: str | None = None
 ) -> PinnedGraph:
     """The newest state of a branch, or the state at one of its commits."""
-    name = branch or MAIN
     with opened(location) as repository:
-        known = repository.branch(name)
-        if commit is None:
-            return PinnedGraph.of(repository, known.head.snapshot)
-        found = commit_named(known.store.history(known.head), commit, name)
-        # A commit from before the branch was made is a version of the manifest it was made in.
-        store = known.store if found.branch == name else repository.branch(found.branch).store
-        return PinnedGraph.of(repository, store.at(found.manifest_version).snapshot)
+        target = Target.of(branch=branch or MAIN, commit=commit)
+        return PinnedGraph.of(repository, resolve(repository, target))

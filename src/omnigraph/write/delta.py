@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())
@@ -64,6 +65,9 @@ class TableDelta:
     removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Ids to delete; disjoint from the ids in ``rows``. Empty in loads."""
     origins: Origins | None = None
+    adopt: TablePin | None = None
+    """A version that exists already and *is* the result, so that nothing has to be written. The
+    rows and ids still say how it differs from what is committed: rules are checked by them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,20 @@ class GraphDelta:
     """The change of one write over all tables it touches, by table key."""
 
     tables: Mapping[str, TableDelta]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """A state of the whole graph that exists already, on whatever branch, to be shown as it is.
+
+    Every rule was checked when it was made, so nothing is checked or written again.
+    """
+
+    snapshot: Snapshot
+    changes: Mapping[str, TableChange]
+    """How it differs from the branch's present state; by table key."""
+    rewinds: bool = False
+    """The branch goes back: its history continues from that state, not from its present head."""
 
 
 class CommittedState(Protocol):

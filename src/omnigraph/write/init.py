@@ -13,7 +13,6 @@ from omnigraph.clock import Clock
 from omnigraph.errors import AlreadyExistsError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.ids import IdSource
-from omnigraph.manifest.refs import MAIN_PATH
 from omnigraph.manifest.repository import (
     AcceptedSchema,
     Branch,
@@ -21,8 +20,7 @@ from omnigraph.manifest.repository import (
     Repository,
     schema_object,
 )
-from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
-from omnigraph.manifest.store import ManifestStore
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.storage.location import Location
@@ -46,7 +44,7 @@ def initialise(
     ir = to_ir(catalog, schema_text)
     schema = AcceptedSchema(hash=schema_hash(ir), source=schema_text, catalog=catalog)
     repository = Repository(location, durability=durability, clock=clock, ids=ids, create=True)
-    store = ManifestStore(repository.objects, MAIN_PATH)
+    store = repository.manifest(MAIN_PATH)
     if store.hinted():
         raise _exists(location)
     objects = {

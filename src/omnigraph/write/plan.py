@@ -46,6 +46,7 @@ class Action(StrEnum):
     UPSERT = "upsert"
     REPLACE = "replace"
     DELETE = "delete"
+    ADOPT = "adopt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

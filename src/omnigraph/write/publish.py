@@ -37,7 +37,7 @@ from omnigraph.manifest.repository import Branch, Durability, Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import (
     Action,
     Expectation,
@@ -71,7 +71,7 @@ class WriteRequest:
 
     kind: str
     branch: str
-    prepare: Callable[[WriteTxn], GraphDelta | BulkChange]
+    prepare: Callable[[WriteTxn], GraphDelta | BulkChange | Adoption]
     """The change against a pinned snapshot. Called again only when the schema or the read set
     moved; an equal delta (the same object) keeps its data files."""
     actor: str | None = None
@@ -84,6 +84,10 @@ class WriteRequest:
     """``prepare`` derives from the snapshot it is given whatever it removes. After a lost race it
     is simply asked again: what it then removes it has seen (ADR 0007). A delta that was fixed
     before instead expects its tables unchanged."""
+    merged: GraphCommit | None = None
+    """Recorded as the second parent."""
+    even_if_empty: bool = False
+    """Publish a commit although no table changes: for what it says about the lineage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,51 @@ def publish(repository: Repository, request: WriteRequest) -> Receipt:
         return _Operation(repository, request).run()
 
 
+def restate(
+    repository: Repository, branch: Branch, change: Callable[[Snapshot], Snapshot | None]
+) -> None:
+    """Publish a version that shows the same graph and says something else about its branch.
+
+    ``change`` gets the newest snapshot, as often as somebody else publishes first; None means that
+    there is nothing to say. Makes no commit.
+    """
+    with repository.write_lock:
+        head = branch.refresh()
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            wanted = change(head.snapshot)
+            if wanted is None:
+                return
+            staged = branch.store.stage(head, replace(wanted, version=head.snapshot.version + 1))
+            repository.sync(branch.store.files_of(staged))
+            try:
+                made = branch.store.commit(head, staged)
+            except (LostRaceError, OutcomeUnknownError) as failure:
+                if isinstance(failure, OutcomeUnknownError) and failure.refused:
+                    raise failure.cause from failure
+                repository.clock.sleep(_back_off_s(repository, attempt, BACKOFF_MIN_S))
+                head = branch.refresh()
+                continue
+            branch.advance(made)
+            repository.sync([branch.store.manifest_name(made.snapshot.version)])
+            return
+        raise _contention(branch.name)
+
+
+def _contention(branch: str) -> ConflictError:
+    return ConflictError(
+        f"gave up after {ATTEMPTS_MAX} lost races on branch '{branch}'",
+        kind=ErrorKind.CONTENTION,
+        hint="many writers publish on this branch: repeat the command, or batch the writes",
+        details={"attempts": ATTEMPTS_MAX},
+    )
+
+
+def _back_off_s(repository: Repository, attempt: int, attempt_s: float) -> float:
+    """A random part of a window that grows with every loss, so that racers spread out."""
+    window = max(BACKOFF_MIN_S, attempt_s / 2) * 2 ** min(attempt - 1, 6)
+    return min(window, BACKOFF_MAX_S) * repository.ids.jitter()
+
+
 class _Operation:
     """One write, through as many attempts as it takes.
 
@@ -117,7 +166,7 @@ class _Operation:
         self._id = repository.ids.ulid()
         self._stager = Stager(repository, self._id)
         self._expectations: tuple[Expectation, ...] | None = None
-        self._delta: GraphDelta | BulkChange | None = None
+        self._delta: GraphDelta | BulkChange | Adoption | None = None
         self._intent: Future[None] | None = None
         self._committing = False
         """A commit was sent and nobody has looked yet what became of it."""
@@ -147,7 +196,7 @@ class _Operation:
         newest = self._request.on_newest or self._request.expected_commit is not None
         txn, work = self._prepare(self._branch.refresh() if newest else self._branch.head)
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            if not work:
+            if not work and not self._must_commit:
                 head = self._branch.refresh() if txn.consulted else txn.head
                 if txn.same_world(head.snapshot, txn.consulted):
                     return Receipt(commit=None, changes={}, attempts=attempt)
@@ -160,19 +209,17 @@ class _Operation:
             except (LostRaceError, OutcomeUnknownError) as failure:
                 head, landed = self._resolve(txn, failure)
                 if not landed:
-                    self._back_off(attempt, self._repository.clock.monotonic_s() - started)
+                    clock = self._repository.clock
+                    took_s = clock.monotonic_s() - started
+                    clock.sleep(_back_off_s(self._repository, attempt, took_s))
                     txn, work = self._again(txn, work, head)
                     continue
             return self._acknowledge(head, work, attempt)
-        raise self._contention()
+        raise _contention(self._branch.name)
 
-    def _contention(self) -> ConflictError:
-        return ConflictError(
-            f"gave up after {ATTEMPTS_MAX} lost races on branch '{self._branch.name}'",
-            kind=ErrorKind.CONTENTION,
-            hint="many writers publish on this branch: repeat the command, or batch the writes",
-            details={"attempts": ATTEMPTS_MAX},
-        )
+    @property
+    def _must_commit(self) -> bool:
+        return self._request.even_if_empty
 
     def _prepare(self, head: Head) -> tuple[WriteTxn, dict[str, Work]]:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
@@ -197,15 +244,17 @@ class _Operation:
                 self._stager.start_over()
                 self._delta = delta
             return txn, work
-        raise self._contention()
+        raise _contention(self._branch.name)
 
-    def _checked(self, txn: WriteTxn, delta: GraphDelta | BulkChange) -> dict[str, Work]:
+    def _checked(self, txn: WriteTxn, delta: GraphDelta | BulkChange | Adoption) -> dict[str, Work]:
         """The tables that change, after the validator. A bulk change was checked where it is."""
+        if isinstance(delta, Adoption):
+            return {}
         if isinstance(delta, BulkChange):
             return dict(delta.tables)
         return work_of(delta, validate(txn.schema.catalog, delta, txn))
 
-    def _expect(self, txn: WriteTxn, delta: GraphDelta | BulkChange) -> None:
+    def _expect(self, txn: WriteTxn, delta: GraphDelta | BulkChange | Adoption) -> None:
         """Fix the expectations on the first snapshot that was pinned; check them on later ones.
 
         Replacing a type's whole content, or removing rows by a list made earlier, is only safe
@@ -216,7 +265,8 @@ class _Operation:
             expected: list[Expectation] = []
             if self._request.expected_commit is not None:
                 expected.append(HeadIs(commit_id=self._request.expected_commit))
-            for key, table in delta.tables.items():
+            tables = {} if isinstance(delta, Adoption) else delta.tables
+            for key, table in tables.items():
                 if self._replaces_unseen(table):
                     expected.append(TableUnchanged(table_key=key, pin=txn.pin(key)))
             self._expectations = tuple(expected)
@@ -235,11 +285,12 @@ class _Operation:
         """After a lost race: keep everything if nothing this write rests on has moved."""
         for expectation in self._expectations or ():
             expectation.check(head.snapshot)
-        if not txn.same_world(head.snapshot, txn.consulted | set(work)):
+        moved = not txn.same_world(head.snapshot, txn.consulted | set(work))
+        if moved or isinstance(self._delta, Adoption):
             return self._prepare(head)
-        moved = WriteTxn.begin(self._repository, self._branch, head)
-        moved.consulted.update(txn.consulted)
-        return moved, work
+        later = WriteTxn.begin(self._repository, self._branch, head)
+        later.consulted.update(txn.consulted)
+        return later, work
 
     def _attempt(self, txn: WriteTxn, work: dict[str, Work]) -> Head:
         """Phases A to C, once."""
@@ -251,7 +302,8 @@ class _Operation:
         # The version of the manifest and the final names of the tables are written side by side.
         next_head = store.stage(txn.head, self._next(txn, work, staged))
         for item in staged.values():
-            item.pinning.result()
+            if item.pinning is not None:
+                item.pinning.result()
         self._intent.result()
         hit(FailPoint.WRITE_INTENT_WRITTEN)
         hit(FailPoint.WRITE_ALL_STAGED)
@@ -275,17 +327,19 @@ class _Operation:
         lineage back to the snapshot that this attempt replaced.
         """
         self._stager.forget_handles()
-        store = self._branch.store
+        lineage = self._repository.lineage
         try:
             newest = self._branch.refresh()
-            for commit in store.history(newest):
+            for commit in lineage.first_parents(newest.snapshot):
                 if commit.id == self._id:
-                    own = commit.manifest_version
-                    at_head = own == newest.snapshot.version
-                    return (newest if at_head else store.at(own)), True
+                    at_head = commit.place == newest.snapshot.place
+                    return (newest if at_head else lineage.head_at(commit.place)), True
                 if commit.id == txn.snapshot.head.id:
                     break
         except OmnigraphError as e:
+            if self._branch.gone:  # Wherever the commit is, nobody will see it.
+                self._committing = self._pending = False
+                raise
             raise self._unknown(e) from e
         # While the version after our base is not taken, a commit that was sent can still take it:
         # absent now is not absent for good. Once it is taken the condition keeps ours out.
@@ -325,20 +379,30 @@ class _Operation:
 
     def _next(self, txn: WriteTxn, work: dict[str, Work], staged: dict[str, Staged]) -> Snapshot:
         """The snapshot that this write makes of the pinned one."""
-        base = txn.snapshot
+        base, adopted = txn.snapshot, self._adoption
+        line = adopted.snapshot if adopted is not None and adopted.rewinds else base
+        merged = self._request.merged
         commit = GraphCommit(
             id=self._id,
-            parent_id=base.head.id,
-            merged_parent_id=None,
+            parent_id=line.head.id,
+            merged_parent_id=merged.id if merged is not None else None,
             branch=base.branch,
             manifest_version=base.version + 1,
             kind=self._request.kind,
             actor=self._request.actor,
             message=self._request.message,
             # Lineage time never runs backwards, whatever the clocks of many machines say.
-            created_at_us=max(self._repository.clock.now_us(), base.head.created_at_us),
-            changes={key: item.change for key, item in work.items()},
+            created_at_us=max(
+                self._repository.clock.now_us(),
+                base.head.created_at_us,
+                merged.created_at_us if merged is not None else 0,
+            ),
+            changes=self._changes(work),
+            path=base.path,
+            generation=1 + max(line.head.generation, merged.generation if merged else 0),
+            merged_place=merged.place if merged is not None else None,
         )
+        shown = base if adopted is None else adopted.snapshot
         pins = {
             key: TablePin(
                 table_key=key,
@@ -352,9 +416,20 @@ class _Operation:
         return replace(
             base,
             version=base.version + 1,
-            pins={**base.pins, **pins},
-            commits=(commit, *base.commits)[:COMMITS_MAX],
+            schema_hash=shown.schema_hash,
+            pins={**shown.pins, **pins},
+            commits=(commit, *line.commits)[:COMMITS_MAX],
+            rewound_at=base.version + 1 if line is not base else base.rewound_at,
         )
+
+    @property
+    def _adoption(self) -> Adoption | None:
+        return self._delta if isinstance(self._delta, Adoption) else None
+
+    def _changes(self, work: dict[str, Work]) -> Mapping[str, TableChange]:
+        if self._adoption is not None:
+            return self._adoption.changes
+        return {key: item.change for key, item in work.items()}
 
     def _sync_staged(self, txn: WriteTxn, staged: dict[str, Staged], names: list[str]) -> None:
         files = list(names)
@@ -377,11 +452,6 @@ class _Operation:
         settle(self._repository, self._branch, self._id, self._stager.leftovers)
         return Receipt(
             commit=head.snapshot.head,
-            changes={key: item.change for key, item in work.items()},
+            changes=self._changes(work),
             attempts=attempts,
         )
-
-    def _back_off(self, attempt: int, attempt_s: float) -> None:
-        """Wait a random part of a window that grows with every loss, so that racers spread out."""
-        window = max(BACKOFF_MIN_S, attempt_s / 2) * 2 ** min(attempt - 1, 6)
-        self._repository.clock.sleep(min(window, BACKOFF_MAX_S) * self._repository.ids.jitter())

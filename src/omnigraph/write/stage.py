@@ -51,6 +51,8 @@ class TableWork:
     def actions(self) -> tuple[Action, ...]:
         """What will happen to the table, in order; empty when nothing will."""
         outcome, actions = self.outcome, list[Action]()
+        if self.delta.adopt is not None:
+            return (Action.ADOPT,)
         if self.delta.mode is WriteMode.OVERWRITE:
             actions.append(Action.REPLACE)
         elif outcome.rows.num_rows:
@@ -120,13 +122,15 @@ class Staged:
 
     base: TablePin | None
     table: Table
-    pinning: Future[None]
-    """Completes when the version has its final name."""
+    pinning: Future[None] | None
+    """Completes when the version has its final name; None if it always had it."""
     appended: StagedFiles | None
     """The only new files, when these rows were added or made the whole content."""
 
     def new_files(self, base: Table | None) -> list[str]:
         """Everything a reader of this version needs and a reader of its base did not."""
+        if self.pinning is None:
+            return []
         if self.appended is not None:
             files = self.appended.names(self.table.name.path)
         else:
@@ -184,11 +188,20 @@ class Stager:
         """Stage every table on the transaction's pins; tables staged on the same pin are kept."""
         self._attempts += 1
         name = f"{self._operation_id}-{self._attempts}"
-        running = {
-            key: self._submit(self._stage_table, txn, key, item, name)
+        stale = {
+            key: item
             for key, item in work.items()
             if key not in self._staged or self._staged[key].base != txn.pin(key)
         }
+        running: dict[str, Future[StagedTable]] = {}
+        for key, item in stale.items():
+            if isinstance(item, TableWork) and item.delta.adopt is not None:
+                table = self._repository.table(item.delta.adopt)
+                self._staged[key] = Staged(
+                    base=txn.pin(key), table=table, pinning=None, appended=None
+                )
+            else:
+                running[key] = self._submit(self._stage_table, txn, key, item, name)
         for key, task in running.items():
             staged = task.result()
             appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
@@ -242,6 +255,8 @@ class Stager:
             match action:
                 case Action.CREATE:  # What the plan calls the first rows of a table.
                     raise InternalError("a table is created by appending to nothing")
+                case Action.ADOPT:
+                    raise InternalError("a version that exists already is not staged")
                 case Action.UPSERT:
                     changes.append(Upsert(rows=item.outcome.rows))
                 case Action.DELETE:

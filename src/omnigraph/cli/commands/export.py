@@ -1,4 +1,4 @@
-"""`omnigraph export`: a graph as JSONL."""
+"""`omnigraph export`: a graph as JSONL, or on Spark as folders of files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from omnigraph.cli.meter import SilentMeter, Unit
 from omnigraph.cli.options import (
     WORDS,
     branch_option,
+    commit_option,
     common_options,
     examples,
+    json_option,
     target,
     target_options,
 )
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import is_terminal, stdout_writer
+from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
@@ -36,10 +39,13 @@ STDOUT = ("-", "/dev/stdout")
     epilog=examples(
         "omnigraph export ./fleet > fleet.jsonl",
         "omnigraph export ./fleet --type Vessel --type CallsAt --output part.jsonl",
+        "omnigraph export ./fleet --commit 01jz8y6n2d --output june.jsonl",
+        "omnigraph export ./fleet --engine spark --format parquet --output s3://lake/fleet",
     ),
 )
 @target_options
 @branch_option
+@commit_option
 @click.option(
     "--type",
     "types",
@@ -51,9 +57,26 @@ STDOUT = ("-", "/dev/stdout")
 @click.option(
     "--output",
     type=WORDS,
-    metavar="FILE",
-    help="Write to a file, which appears only when it is complete.  [default: stdout]",
+    metavar="PATH",
+    help="Write to a file, which appears only when it is complete; on Spark to an empty folder or "
+    "s3:// prefix.  [default: stdout]",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="local: one stream of JSONL. spark: files in parts per type, written by many tasks.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "parquet"]),
+    default="jsonl",
+    show_default=True,
+    help="What the files hold; Parquet needs --engine spark.",
+)
+@json_option
 @common_options
 @click.pass_obj
 def export_command(
@@ -61,30 +84,76 @@ def export_command(
     uri: str | None,
     store: str | None,
     branch: str,
+    commit: str | None,
     types: tuple[str, ...],
     output: str | None,
+    engine: str,
+    form: str,
 ) -> None:
-    """Write a graph as JSONL, nodes first.
+    """Write a graph as JSONL, nodes first; on Spark as folders of JSONL or Parquet.
 
-    One moment of the graph is written, whatever others publish meanwhile. The text loads back
-    exactly: omnigraph init, then omnigraph load --mode overwrite.
+    One moment of the graph is written, whatever others publish meanwhile. JSONL loads back exactly:
+    omnigraph init, then omnigraph load --mode overwrite.
     """
     place = target(uri, store)
-    path = None if output is None or output in STDOUT else Path(output)
+    to_stdout = output is None or output in STDOUT
+    _check(engine, form, output, to_stdout=to_stdout, as_json=settings.json)
 
     from omnigraph.graph import open as open_graph
 
     with open_graph(place) as graph:
-        view = graph.snapshot(branch)
-        total = _total(view, types)
-        said = settings.output
-        # A bar between the lines of data on the same terminal helps nobody.
-        mixed = path is None and is_terminal(sys.stdout)
-        meter = SilentMeter() if mixed else said.meter("exporting", total, Unit.ENTITIES)
-        with _stdout() if path is None else whole_file(path) as out, meter:
-            lines = view.export(out, types=types, progress=meter.advance_to)
-        answered()
-        said.exported(lines, path)
+        view = graph.snapshot(branch, commit=commit)
+        if engine == "spark" and output is not None:
+            _export_on_spark(settings, view, output, form, types)
+        else:
+            _export_here(settings, view, None if to_stdout else Path(output or ""), types)
+
+
+def _check(engine: str, form: str, output: str | None, *, to_stdout: bool, as_json: bool) -> None:
+    """What contradicts itself is told before anything is opened."""
+    if engine == "spark":
+        if to_stdout:
+            raise UsageError("an export on Spark is a folder", hint="name it with --output")
+        return
+    if form != "jsonl":
+        raise UsageError(f"the local engine does not write {form}", hint="add --engine spark")
+    if output is not None and output.startswith("s3://"):
+        raise UsageError("the local engine writes to files", hint="add --engine spark")
+    if to_stdout and as_json:
+        raise UsageError("the data is on stdout already", hint="with --json, give --output too")
+
+
+def _export_here(
+    settings: Settings, view: SnapshotView, path: Path | None, types: tuple[str, ...]
+) -> None:
+    total = _total(view, types)
+    said = settings.output
+    # A bar between the lines of data on the same terminal helps nobody.
+    mixed = path is None and is_terminal(sys.stdout)
+    meter = SilentMeter() if mixed else said.meter("exporting", total, Unit.ENTITIES)
+    with _stdout() if path is None else whole_file(path) as out, meter:
+        lines = view.export(out, types=types, progress=meter.advance_to)
+    answered()
+    if path is not None:
+        document = {"format": "jsonl", "graph_commit_id": view.commit.id, "rows": lines}
+        said.exported(str(path), lines, document)
+
+
+def _export_on_spark(
+    settings: Settings, view: SnapshotView, place: str, form: str, types: tuple[str, ...]
+) -> None:
+    from omnigraph.load.phases import LoadPhase, Phase
+    from omnigraph.view import export_format
+
+    said = settings.output
+    with said.meter("exporting", _total(view, types), Unit.ENTITIES) as meter:
+        meter.show_phase(LoadPhase(phase=Phase.STARTING))
+        with view.spark() as on_spark:
+            done = on_spark.export(
+                place, format=export_format(form), types=types, phases=meter.show_phase
+            )
+    answered()
+    said.exported(place, done.rows, done.to_dict())
 
 
 def _total(view: SnapshotView, types: tuple[str, ...]) -> int:

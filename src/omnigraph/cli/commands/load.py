@@ -121,6 +121,8 @@ def load_command(
     place = target(uri, store)
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give --data - once")
+    if STDIN in files and (engine == "spark" or any(f.startswith("s3://") for f in files)):
+        raise UsageError("Spark reads files, not stdin", hint="write it to a file first")
     if mode == "overwrite" and not yes and not dry_run:
         _confirm(settings, place, can_ask=not settings.json and STDIN not in files)
 
@@ -143,6 +145,7 @@ def load_command(
                 actor=actor,
                 message=message,
                 progress=meter.advance_to,
+                phases=meter.show_phase,
                 engine=engine,
                 rejects=rejects,
                 dry_run=dry_run,

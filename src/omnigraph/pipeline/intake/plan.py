@@ -322,11 +322,12 @@ def _format(name: str, by_name: Format | None, head: bytes, one_type: _OneType |
         found = Format.JSONL if one_type is None else Format.CSV
     if one_type is None and found is not Format.JSONL:
         raise UsageError(
-            f"{one_line(name)}: a {found} file needs its type", hint='say type="Person"'
+            f"{one_line(name)}: a {found} file needs its type",
+            hint='name it: type="Person", on the command line --type Person',
         )
     if one_type is not None and found is Format.JSONL:
         raise UsageError(
-            f"{one_line(name)}: type= does not go with JSONL, where every line names its type",
+            f"{one_line(name)}: JSONL names its types itself, line by line",
             hint="leave the type out",
         )
     return found

@@ -1,0 +1,273 @@
+"""Making, ending and naming branches; each costs the same for one table and for a thousand.
+
+    create:  manifest dataset (invisible) -> ref            the ref makes the branch exist
+    delete:  a last version of the manifest -> its ref ends  no writer gets past the last version
+    rename:  ref of the new name -> manifest -> the old ref ends
+
+A table is never touched: a branch pins the versions that its parent pinned. A crash between two
+steps leaves an invisible dataset, or a step that whoever comes next takes: a name is never stuck.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from omnigraph.errors import AlreadyExistsError, ConflictError, ErrorKind, NotFoundError, UsageError
+from omnigraph.failpoints import FailPoint, hit
+from omnigraph.manifest.refs import (
+    BranchRef,
+    branch_names,
+    branch_not_found,
+    branch_path,
+    check_branch_name,
+    create_branch_ref,
+    end_branch_ref,
+    find_branch,
+    newest_life,
+)
+from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
+from omnigraph.write.plan import check_lineage_text
+from omnigraph.write.publish import restate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchInfo:
+    """What is known about a branch."""
+
+    name: str
+    head: GraphCommit
+    manifest_version: int
+    parent: str | None
+    """None for main."""
+    fork_commit: str | None
+    incarnation: str | None
+    created_at_us: int | None
+    actor: str | None
+    description: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``branch show --json`` shows it."""
+        return {
+            "name": self.name,
+            "graph_commit_id": self.head.id,
+            "graph_manifest_version": self.manifest_version,
+            "parent": self.parent,
+            "fork_commit_id": self.fork_commit,
+            "incarnation": self.incarnation,
+            "created_at": self.created_at_us,
+            "actor_id": self.actor,
+            "description": self.description,
+        }
+
+
+def list_branches(repository: Repository) -> list[str]:
+    """All names, main first. One request, whatever their number."""
+    return [MAIN, *branch_names(repository.objects)]
+
+
+def create_branch(
+    repository: Repository,
+    name: str,
+    start: Snapshot,
+    *,
+    description: str | None = None,
+    actor: str | None = None,
+) -> BranchInfo:
+    """Make a branch that shows ``start``. Raises ``AlreadyExistsError`` if the name is taken."""
+    name = check_branch_name(name)
+    check_lineage_text(actor, description)
+    if name == MAIN:
+        raise _exists(name)
+    life = _free_life(repository, name)
+    ref = BranchRef(
+        name=name,
+        life=life,
+        incarnation=repository.ids.ulid(),
+        parent=start.branch,
+        fork_commit=start.head.id,
+        created_at_us=repository.clock.now_us(),
+        actor=actor,
+    )
+    store = repository.manifest(ref.manifest_path)
+    first = replace(start, branch=name, path=ref.manifest_path, version=1, rewound_at=0)
+    staged = store.stage_first(first)
+    if staged is not None:
+        repository.sync(store.files_of(staged))
+    head = store.create(staged) if staged is not None else None
+    if head is None:
+        raise UsageError(f"the incarnation {ref.incarnation} was drawn twice")
+    repository.sync([store.manifest_name(1)])
+    if description is not None:
+        repository.objects.put(_about(ref.incarnation), description.encode())
+    hit(FailPoint.BRANCH_BEFORE_REF)
+    if not create_branch_ref(repository.objects, ref):
+        raise _exists(name)
+    repository.sync([ref.object_name])
+    repository.adopt(repository.branch_of(ref, store, head))
+    return _info(ref, head.snapshot, description)
+
+
+def delete_branch(
+    repository: Repository, name: str, *, expected_commit: str | None = None
+) -> BranchInfo:
+    """End a branch. Others that were made from it keep everything they show.
+
+    With ``expected_commit`` only if that is still its newest commit.
+    """
+    name = check_branch_name(name)
+    if name == MAIN:
+        raise UsageError("main cannot be deleted", hint="every graph has it")
+    ref = _living(repository, name)
+    branch = _opened(repository, ref)
+
+    def ended(snapshot: Snapshot) -> Snapshot:
+        if expected_commit is not None and snapshot.head.id != expected_commit:
+            raise ConflictError(
+                f"branch '{name}' is at commit {snapshot.head.id}, not at {expected_commit}",
+                kind=ErrorKind.PRECONDITION_FAILED,
+                hint="somebody wrote to it meanwhile: look at it before you delete it",
+                details={"expected": expected_commit, "actual": snapshot.head.id},
+            )
+        return replace(snapshot, deleted=True)
+
+    try:
+        restate(repository, branch, ended)
+    except NotFoundError:
+        if not branch.gone:
+            raise
+        # It has ended: by this command, whose answer was lost, or by another one of the same wish.
+    branch.gone = True
+    hit(FailPoint.BRANCH_BEFORE_DEATH)
+    end_branch_ref(repository.objects, ref)
+    repository.sync([ref.death_name])
+    return _info(ref, branch.head.snapshot, None)
+
+
+def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInfo:
+    """Give a branch another name. It stays the same branch; running writes go on."""
+    name, new_name = check_branch_name(name), check_branch_name(new_name)
+    if name == MAIN or new_name == MAIN:
+        raise UsageError("main keeps its name", hint="create a branch from it instead")
+    if name == new_name:
+        raise UsageError(f"the branch is called '{name}' already")
+    ref = _living(repository, name)
+    branch = _opened(repository, ref)
+    taken = find_branch(repository.objects, new_name)
+    if taken is not None and taken.incarnation == ref.incarnation:
+        renamed = taken  # Somebody began this and did not finish.
+    else:
+        renamed = replace(ref, name=new_name, life=_free_life(repository, new_name))
+        if not create_branch_ref(repository.objects, renamed):
+            raise _exists(new_name)
+        repository.sync([renamed.object_name])
+    hit(FailPoint.BRANCH_BEFORE_RENAME)
+    restate(
+        repository,
+        branch,
+        lambda snapshot: replace(snapshot, branch=new_name) if snapshot.branch == name else None,
+    )
+    branch.gone = True
+    hit(FailPoint.BRANCH_BEFORE_DEATH)
+    end_branch_ref(repository.objects, ref)
+    repository.sync([ref.death_name])
+    return branch_info(repository, new_name)
+
+
+def branch_info(repository: Repository, name: str) -> BranchInfo:
+    """What is known about a branch."""
+    name = check_branch_name(name)
+    snapshot = repository.head(name).snapshot
+    if name == MAIN:
+        return BranchInfo(
+            name=MAIN,
+            head=snapshot.head,
+            manifest_version=snapshot.version,
+            parent=None,
+            fork_commit=None,
+            incarnation=None,
+            created_at_us=None,
+            actor=None,
+            description=None,
+        )
+    ref = _living(repository, name)
+    about = repository.objects.get(_about(ref.incarnation))
+    return _info(ref, snapshot, about.decode() if about else None)
+
+
+def describe_branch(repository: Repository, name: str, description: str | None) -> BranchInfo:
+    """Say what a branch is for; None takes that back."""
+    name = check_branch_name(name)
+    check_lineage_text(None, description)
+    if name == MAIN:
+        raise UsageError("main has no description")
+    ref = _living(repository, name)
+    if description is None:
+        repository.objects.delete([_about(ref.incarnation)])
+    else:
+        # Belongs to this life alone, so saying it too late does no harm.
+        repository.objects.put(_about(ref.incarnation), description.encode())
+    return branch_info(repository, name)
+
+
+def _free_life(repository: Repository, name: str) -> int:
+    """The number of the next life of a name, or an error if it is in use."""
+    life, dead = newest_life(repository.objects, name)
+    if life and not dead:
+        ref = find_branch(repository.objects, name)
+        if ref is not None and not _is_over(repository, ref):
+            raise _exists(name)
+        if ref is not None:  # Whoever deleted it died before its ref said so.
+            end_branch_ref(repository.objects, ref)
+    return life + 1
+
+
+def _is_over(repository: Repository, ref: BranchRef) -> bool:
+    """Whether a life has ended, or goes on under another name, although its ref is there."""
+    snapshot = repository.manifest(ref.manifest_path).head().snapshot
+    return snapshot.deleted or snapshot.branch != ref.name
+
+
+def _living(repository: Repository, name: str) -> BranchRef:
+    ref = find_branch(repository.objects, name)
+    if ref is None:
+        raise branch_not_found(name, repository.location.uri)
+    return ref
+
+
+def _opened(repository: Repository, ref: BranchRef) -> Branch:
+    """The branch of a ref, with its newest head; a life that is over is ended properly."""
+    try:
+        return repository.branch(ref.name)
+    except Exception:
+        if _is_over(repository, ref):
+            end_branch_ref(repository.objects, ref)
+        raise
+
+
+def _info(ref: BranchRef, snapshot: Snapshot, description: str | None) -> BranchInfo:
+    return BranchInfo(
+        name=ref.name,
+        head=snapshot.head,
+        manifest_version=snapshot.version,
+        parent=ref.parent,
+        fork_commit=ref.fork_commit,
+        incarnation=ref.incarnation,
+        created_at_us=ref.created_at_us,
+        actor=ref.actor,
+        description=description,
+    )
+
+
+def _about(incarnation: str) -> str:
+    return f"{branch_path(incarnation)}/_about.txt"
+
+
+def _exists(name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"there is a branch '{name}' already",
+        kind=ErrorKind.BRANCH_EXISTS,
+        hint="choose another name, or delete that one first",
+        details={"branch": name},
+    )

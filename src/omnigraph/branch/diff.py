@@ -1,0 +1,216 @@
+"""The difference between two snapshots: how much, and then every entity with both its images.
+
+    two snapshots -> types by number -> tables whose pins differ -> deltas -> [diff]
+
+Which entities differ is found first, for all types at once, and kept as ids and positions. Images
+are read piece by piece as somebody goes through them, so a diff of any size fits into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.branch.changes import ARROW_SCHEMA, EntityChange, Piece, pieces
+from omnigraph.branch.delta import Op, RowDelta, table_delta
+from omnigraph.branch.types import TypePair, matched_types
+from omnigraph.errors import NotFoundError, UsageError
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.lookup import type_named
+
+KINDS = ("node", "edge")
+OPS = tuple(op.word for op in Op)
+THREADS_MAX = 8
+
+
+class Diff:
+    """What changed from ``before`` to ``after``. Both are fixed, so every answer is too.
+
+    ``kinds`` (``node``, ``edge``), ``types`` (names) and ``ops`` (``insert``, ``update``,
+    ``delete``) choose some of the changes; none of them means all. Only the tables of chosen types
+    are opened.
+    """
+
+    def __init__(self, repository: Repository, before: Snapshot, after: Snapshot) -> None:
+        self.before = before
+        self.after = after
+        self._repository = repository
+        self._deltas: dict[str, RowDelta] = {}
+        self._lock = Lock()
+
+    @cached_property
+    def types(self) -> tuple[TypePair, ...]:
+        """The types whose tables are not the same: nodes before edges, then by number."""
+        return tuple(
+            pair
+            for pair in matched_types(*self._catalogs)
+            if not self._is_untouched(pair, *self.pins(pair))
+        )
+
+    @property
+    def counts(self) -> Mapping[str, TableChange]:
+        """How many entities changed, by table key; types without a change are left out."""
+        return self.count()
+
+    def count(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> Mapping[str, TableChange]:
+        """As ``counts``, of some of the changes."""
+        wanted = _chosen_ops(ops)
+        found: dict[str, TableChange] = {}
+        for delta in self.deltas(kinds, types):
+            counts = delta.counts
+            left = TableChange(
+                inserted=counts.inserted if Op.INSERT in wanted else 0,
+                updated=counts.updated if Op.UPDATE in wanted else 0,
+                deleted=counts.deleted if Op.DELETE in wanted else 0,
+            )
+            if left.total:
+                found[delta.types.table_key] = left
+        return found
+
+    def changes(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> Iterator[EntityChange]:
+        """The changed entities: nodes before edges, types by number, then by id."""
+        for piece in self.pieces(kinds, types, ops):
+            yield from piece.changes()
+
+    def lines(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> Iterator[pa.LargeStringArray]:
+        """The same as JSON lines, many at a time."""
+        return (piece.lines() for piece in self.pieces(kinds, types, ops))
+
+    def batches(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """The same as Arrow, with images as JSON: types differ in their columns."""
+        return (piece.batch() for piece in self.pieces(kinds, types, ops))
+
+    def to_arrow(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> pa.Table:
+        """All ``batches`` in one table; this one is in memory as a whole."""
+        return pa.Table.from_batches(self.batches(kinds, types, ops), schema=ARROW_SCHEMA)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Which states were compared, and how many entities changed."""
+        return {
+            "from": _state(self.before),
+            "to": _state(self.after),
+            "counts": {
+                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
+                for key, c in self.counts.items()
+            },
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __iter__(self) -> Iterator[EntityChange]:
+        return self.changes()
+
+    def pieces(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> Iterator[Piece]:
+        """The changes with their images, a few megabytes at a time."""
+        wanted = _chosen_ops(ops)
+        for delta in self.deltas(kinds, types):
+            yield from pieces(
+                delta if len(wanted) == len(Op) else delta.select(delta.rows(*wanted))
+            )
+
+    def deltas(self, kinds: Sequence[str] = (), types: Sequence[str] = ()) -> list[RowDelta]:
+        """The deltas of some types, each made once."""
+        chosen = self._chosen_types(kinds, types)
+        if len(chosen) < 2:
+            return [self.delta(pair) for pair in chosen]
+        with ThreadPoolExecutor(min(len(chosen), THREADS_MAX), "omnigraph-diff") as pool:
+            return list(pool.map(self.delta, chosen))
+
+    def delta(self, pair: TypePair) -> RowDelta:
+        """What changed in one type."""
+        with self._lock:
+            known = self._deltas.get(pair.table_key)
+        if known is None:
+            tables = [self._repository.table(p) if p else None for p in self.pins(pair)]
+            known = table_delta(*tables, pair)
+            with self._lock:
+                self._deltas[pair.table_key] = known
+        return known
+
+    def pins(self, pair: TypePair) -> tuple[TablePin | None, TablePin | None]:
+        """The versions of a type's table on both sides."""
+        return (
+            self.before.pins.get(pair.before.table_key) if pair.before is not None else None,
+            self.after.pins.get(pair.after.table_key) if pair.after is not None else None,
+        )
+
+    @cached_property
+    def _catalogs(self) -> tuple[Catalog, Catalog]:
+        before, after = (
+            self._repository.schema(s.schema_hash).catalog for s in (self.before, self.after)
+        )
+        return before, after
+
+    @staticmethod
+    def _is_untouched(pair: TypePair, before: TablePin | None, after: TablePin | None) -> bool:
+        if before is None or after is None:
+            return before is after
+        return before.name == after.name and pair.comparable
+
+    def _chosen_types(self, kinds: Sequence[str], types: Sequence[str]) -> list[TypePair]:
+        _refuse_others("kind", kinds, KINDS)
+        numbers = {n for name in _names(types) for n in self._numbers(name)}
+        return [
+            pair
+            for pair in self.types
+            if (not kinds or pair.kind in kinds) and (not types or pair.newest.id in numbers)
+        ]
+
+    def _numbers(self, name: str) -> set[int]:
+        """A type by its name on either side: it may have been renamed, added or dropped."""
+        found: set[int] = set()
+        missing: NotFoundError | None = None
+        for catalog in self._catalogs:
+            try:
+                found.add(type_named(catalog, name).id)
+            except NotFoundError as error:
+                missing = error
+        if not found and missing is not None:
+            raise missing
+        return found
+
+
+def _chosen_ops(ops: Sequence[str]) -> tuple[Op, ...]:
+    _refuse_others("op", ops, OPS)
+    return tuple(op for op in Op if not ops or op.word in ops)
+
+
+def _refuse_others(what: str, given: Sequence[str], known: Iterable[str]) -> None:
+    for word in _names(given):
+        if word not in known:
+            raise UsageError(f"not a {what}: {word!r}", hint=f"it is one of {', '.join(known)}")
+
+
+def _names(given: Sequence[str]) -> Sequence[str]:
+    if isinstance(given, str):
+        raise UsageError("kinds, types and ops are lists of names", hint=f'say ["{given}"]')
+    return given
+
+
+def _state(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "branch": snapshot.branch,
+        "graph_manifest_version": snapshot.version,
+        "graph_commit_id": snapshot.head.id,
+        "created_at": snapshot.head.created_at_us,
+    }

@@ -1,0 +1,127 @@
+"""The rows of some entities in one state of a table, side by side with other states of them.
+
+    deltas -> [images] -> three-way -> rows of the merge
+
+Everything is aligned: row ``i`` of every ``Images`` of one merge is the same entity. A state that
+does not have the entity has no row for it, and what its columns hold there means nothing. A virtual
+base may moreover not know a value, or whether an entity existed: such a value equals nothing.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.branch.values import same_mask
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
+
+Mask = npt.NDArray[np.bool_]
+Choices = npt.NDArray[np.int8]
+Rows = npt.NDArray[np.int64]
+
+ENDPOINTS = "endpoints"
+"""The property that ``src`` and ``dst`` of an edge are together: an edge moves as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeProperty:
+    """What is compared and taken as a whole: one column, or the two ends of an edge."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+def properties_of(graph_type: GraphType) -> tuple[MergeProperty, ...]:
+    """The endpoints first where there are some, then the columns as they are declared."""
+    names = table_schema(graph_type).names
+    own = [n for n in names if n not in graph_type.system_columns]
+    ends = tuple(c for c in graph_type.system_columns if c != "id")
+    first = [MergeProperty(name=ENDPOINTS, columns=ends)] if ends else []
+    return (*first, *(MergeProperty(name=n, columns=(n,)) for n in own))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """One state of some entities."""
+
+    present: Mask
+    rows: pa.Table
+    """As many rows as ``present`` has; the values of absent entities mean nothing."""
+    unknown: Mapping[str, Mask] = field(default_factory=dict[str, Mask])
+    """By property: where a virtual base cannot say what the value was."""
+    presence_unknown: Mask | None = None
+    """Where a virtual base cannot say whether the entity existed."""
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+    def unknown_in(self, name: str) -> Mask:
+        """Where the value of a property is not known."""
+        found = self.unknown.get(name)
+        mask = np.zeros(len(self), np.bool_) if found is None else found
+        return mask if self.presence_unknown is None else mask | self.presence_unknown
+
+    @property
+    def doubtful(self) -> Mask:
+        """Where it is not known whether the entity existed."""
+        found = self.presence_unknown
+        return np.zeros(len(self), np.bool_) if found is None else found
+
+    def take(self, rows: Rows) -> Images:
+        """Some of the entities."""
+        found = self.presence_unknown
+        return Images(
+            present=self.present[rows],
+            rows=self.rows.take(pa.array(rows)),
+            unknown={name: mask[rows] for name, mask in self.unknown.items()},
+            presence_unknown=None if found is None else found[rows],
+        )
+
+
+def patched(images: Images, rows: Rows, by: Images) -> Images:
+    """The images with other states of some rows: ``by`` holds one image for each of ``rows``."""
+    if not len(rows):
+        return images
+    present = images.present.copy()
+    present[rows] = by.present
+    places = np.arange(len(images), dtype=np.int64)
+    places[rows] = len(images) + np.arange(len(rows), dtype=np.int64)
+    both = pa.concat_tables([images.rows, by.rows])
+    return Images(present=present, rows=both.take(pa.array(places)))
+
+
+def absent(count: int, schema: pa.Schema) -> Images:
+    """A state without any of the entities."""
+    nullable = pa.schema([f.with_nullable(True) for f in schema])
+    rows = pa.table([pa.nulls(count, f.type) for f in nullable], schema=nullable)
+    return Images(present=np.zeros(count, np.bool_), rows=rows)
+
+
+def same(prop: MergeProperty, one: Images, other: Images) -> Mask:
+    """Where two states agree in a property, as far as their columns tell."""
+    result = np.ones(len(one), np.bool_)
+    for name in prop.columns:
+        result &= same_mask(one.rows.column(name), other.rows.column(name))
+    return result
+
+
+def chosen(column: str, choices: Choices, states: Sequence[Images]) -> pa.ChunkedArray:
+    """A column that takes each value from the state that is chosen for its row."""
+    for number, state in enumerate(states):
+        if (choices == number).all():
+            return state.rows.column(column)
+    count = len(choices)
+    used = sorted({int(c) for c in np.unique(choices)})
+    start = np.zeros(len(states), np.int64)
+    start[used] = np.arange(len(used)) * count
+    parts = [states[number].rows.column(column) for number in used]
+    pool = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    return pool.take(pa.array(start[choices] + np.arange(count, dtype=np.int64)))

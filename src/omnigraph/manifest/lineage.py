@@ -1,0 +1,170 @@
+"""The commits behind a snapshot: walking back, across branches, and where two lines met.
+
+    snapshot -> [lineage] -> commits, their snapshots, merge bases
+
+A snapshot carries the newest commits of its own line; an older one is found in the manifest version
+that it made, which again carries the ones before it. So a walk opens one manifest in fifty commits,
+on whatever branch they were made, also on one that is long gone. Commits and their snapshots never
+change: what was read once is kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+
+from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError
+from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot
+from omnigraph.manifest.store import Head, ManifestStore
+
+SNAPSHOTS_MAX = 128
+
+_MINE, _THEIRS, _STALE = 1, 2, 4
+_BOTH = _MINE | _THEIRS
+
+
+class Lineage:
+    """The commit graph of one repository, read as far as somebody asks."""
+
+    def __init__(self, store_at: Callable[[str], ManifestStore]) -> None:
+        self._store_at = store_at
+        self._heads: OrderedDict[ManifestPlace, Head] = OrderedDict()
+        self._lock = Lock()
+
+    def head_at(self, place: ManifestPlace) -> Head:
+        """A version of a manifest. Raises ``NotFoundError`` if it was reclaimed."""
+        with self._lock:
+            if place in self._heads:
+                self._heads.move_to_end(place)
+                return self._heads[place]
+        store = self._store_at(place.path)
+        try:
+            head = store.at(place.version)
+        except CorruptionError:
+            if store.exists(place.version):
+                raise
+            raise NotFoundError(
+                f"the history at version {place.version} of {place.path} was reclaimed",
+                kind=ErrorKind.HISTORY_RECLAIMED,
+                hint="choose a newer commit; tags keep commits from being reclaimed",
+                details={"path": place.path, "version": place.version},
+            ) from None
+        with self._lock:
+            self._heads[place] = head
+            while len(self._heads) > SNAPSHOTS_MAX:
+                self._heads.popitem(last=False)
+        return head
+
+    def snapshot(self, place: ManifestPlace) -> Snapshot:
+        """The snapshot at a place."""
+        return self.head_at(place).snapshot
+
+    def first_parents(self, snapshot: Snapshot) -> Iterator[GraphCommit]:
+        """The line of a snapshot, newest first, over the borders of branches."""
+        commits = snapshot.commits
+        while True:
+            yield from commits
+            oldest = commits[-1]
+            if oldest.parent_id is None:
+                return
+            # The snapshot that a commit made begins with the commit itself.
+            commits = self.snapshot(oldest.place).commits[1:]
+
+    def parents(self, commit: GraphCommit) -> tuple[GraphCommit, ...]:
+        """The commits that a commit was made from, the first parent first."""
+        return _Walk(self).parents(commit)
+
+    def reachable(self, snapshot: Snapshot) -> Iterator[GraphCommit]:
+        """Everything that went into a snapshot, each commit before its parents."""
+        walk = _Walk(self, snapshot.commits)
+        waiting = _Newest([snapshot.head])
+        seen = {snapshot.head.id}
+        while waiting:
+            commit = waiting.pop()
+            yield commit
+            for parent in walk.parents(commit):
+                if parent.id not in seen:
+                    seen.add(parent.id)
+                    waiting.push(parent)
+
+    def merge_bases(self, mine: Snapshot, theirs: Snapshot) -> tuple[GraphCommit, ...]:
+        """The best common ancestors: those that are an ancestor of no other common one.
+
+        One, as a rule; more when two lines have been merged into each other.
+        """
+        walk = _Walk(self, [*mine.commits, *theirs.commits])
+        flags: dict[str, int] = {}
+        waiting = _Newest([])
+        for commit, flag in ((mine.head, _MINE), (theirs.head, _THEIRS)):
+            if commit.id not in flags:
+                waiting.push(commit)
+            flags[commit.id] = flags.get(commit.id, 0) | flag
+        bases: list[GraphCommit] = []
+        fresh = set(flags)
+        """Waiting commits that are not yet known to lie behind a base."""
+        while fresh:
+            # A generation is higher than all behind it, so the flags of what is popped are final.
+            commit = waiting.pop()
+            fresh.discard(commit.id)
+            flag = flags[commit.id]
+            if flag & _BOTH == _BOTH and not flag & _STALE:
+                bases.append(commit)
+                flag |= _STALE
+            for parent in walk.parents(commit):
+                if parent.id not in flags:
+                    waiting.push(parent)
+                flags[parent.id] = flags.get(parent.id, 0) | flag
+                if flags[parent.id] & _STALE:
+                    fresh.discard(parent.id)
+                else:
+                    fresh.add(parent.id)
+        return tuple(bases)
+
+
+class _Walk:
+    """Parents of commits, remembered for one walk."""
+
+    def __init__(self, lineage: Lineage, known: Iterable[GraphCommit] = ()) -> None:
+        self._lineage = lineage
+        self._known = {commit.id: commit for commit in known}
+
+    def parents(self, commit: GraphCommit) -> tuple[GraphCommit, ...]:
+        found: list[GraphCommit] = []
+        if commit.parent_id is not None:
+            found.append(self._commit(commit.parent_id, commit.place))
+        if commit.merged_parent_id is not None and commit.merged_place is not None:
+            found.append(self._commit(commit.merged_parent_id, commit.merged_place))
+        return tuple(found)
+
+    def _commit(self, commit_id: str, place: ManifestPlace) -> GraphCommit:
+        """A commit of the line that leads to a place."""
+        if commit_id not in self._known:
+            self._known.update((c.id, c) for c in self._lineage.snapshot(place).commits)
+        try:
+            return self._known[commit_id]
+        except KeyError:
+            raise CorruptionError(
+                f"commit {commit_id} is not in the line that ends at {place.path} {place.version}",
+                hint="restore the manifest from a copy of the graph",
+            ) from None
+
+
+class _Newest:
+    """Commits waiting to be looked at, the highest generation first."""
+
+    def __init__(self, commits: Iterable[GraphCommit]) -> None:
+        self._heap: list[tuple[int, int, str, GraphCommit]] = []
+        for commit in commits:
+            self.push(commit)
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def push(self, commit: GraphCommit) -> None:
+        # Ids are unique, so commits themselves are never compared.
+        heapq.heappush(self._heap, (-commit.generation, -commit.created_at_us, commit.id, commit))
+
+    def pop(self) -> GraphCommit:
+        return heapq.heappop(self._heap)[-1]

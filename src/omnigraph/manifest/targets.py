@@ -1,0 +1,231 @@
+"""What somebody wants to look at: a branch, a tag, a commit, a version or a moment.
+
+    "main@2026-11-15" -> [target] -> snapshot
+
+| text                     | means                                                        |
+|--------------------------|--------------------------------------------------------------|
+| `main`                   | the newest state of a branch                                 |
+| `v1.0`                   | the commit that a tag names                                  |
+| `01JQ…`                  | a commit: its id, or the beginning of it                     |
+| `main@12`                | version 12 of a branch's manifest                            |
+| `main@2026-11-15T10:00Z` | what a branch showed at that moment (UTC if no zone is named)|
+
+A name that could be several of these is looked up in this order; `branch:x`, `tag:x` and `commit:x`
+say which one is meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.manifest.lookup import commit_named, looks_like_commit
+from omnigraph.manifest.refs import branch_names, check_tag_name, find_branch, find_tag
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A state of a graph, as somebody names it. At most one of the details is given."""
+
+    branch: str | None = None
+    """None: main, or for a commit whichever branch has it."""
+    commit: str | None = None
+    tag: str | None = None
+    version: int | None = None
+    at_us: int | None = None
+    name: str | None = None
+    """A branch, a tag or a commit, whichever there is."""
+
+    @staticmethod
+    def parse(text: str) -> Target:
+        """A target from its text."""
+        if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"not a branch, tag or commit: {text!r}", hint="for example: main")
+        kind, colon, rest = text.strip().partition(":")
+        if colon and rest and (made := _said(kind, rest)) is not None:
+            return made
+        name, at, detail = text.strip().rpartition("@")
+        if at and name:
+            if detail.isdecimal():
+                return Target(branch=name, version=int(detail))
+            if (moment := _moment(detail)) is not None:
+                return Target(branch=name, at_us=moment)
+        return Target(name=text.strip())
+
+    @staticmethod
+    def of(
+        *,
+        branch: str | None = None,
+        commit: str | None = None,
+        tag: str | None = None,
+        version: int | None = None,
+        at: str | datetime | None = None,
+    ) -> Target:
+        """A target from separate options, of which some exclude each other."""
+        details = {"commit": commit, "tag": tag, "version": version, "at": at}
+        given = [name for name, value in details.items() if value is not None]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} name two states", hint="give one of them")
+        if tag is not None and branch is not None:
+            raise UsageError("a tag belongs to no branch", hint="leave the branch out")
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"version is {version!r}", hint="a manifest version is a number")
+        at_us = moment_us(at) if at is not None else None
+        return Target(branch=branch, commit=commit, tag=tag, version=version, at_us=at_us)
+
+
+def _said(kind: str, name: str) -> Target | None:
+    match kind:
+        case "branch":
+            return Target(branch=name)
+        case "tag":
+            return Target(tag=name)
+        case "commit":
+            return Target(commit=name)
+        case _:
+            return None
+
+
+def resolve(repository: Repository, target: Target) -> Snapshot:
+    """The state that a target names. Raises ``NotFoundError`` if there is none."""
+    if target.name is not None:
+        return _named(repository, target.name)
+    if target.tag is not None:
+        return _tagged(repository, target.tag)
+    if target.commit is not None:
+        return repository.lineage.snapshot(find_commit(repository, target).place)
+    branch = target.branch if target.branch is not None else MAIN
+    newest = repository.head(branch).snapshot
+    if target.version is not None:
+        if not 1 <= target.version <= newest.version:
+            raise NotFoundError(
+                f"branch '{branch}' has no manifest version {target.version}",
+                kind=ErrorKind.COMMIT_NOT_FOUND,
+                hint=f"its versions are 1 to {newest.version}",
+                details={"branch": branch, "version": target.version},
+            )
+        place = ManifestPlace(path=newest.path, version=target.version)
+        return repository.lineage.snapshot(place)
+    return newest if target.at_us is None else _at(repository, newest, target.at_us)
+
+
+def find_commit(repository: Repository, target: Target) -> GraphCommit:
+    """The commit that a target names: on its branch, else on main, else on any other branch."""
+    wanted = target.commit or ""
+    branch = target.branch if target.branch is not None else MAIN
+    try:
+        history = repository.lineage.reachable(repository.head(branch).snapshot)
+        return commit_named(history, wanted, branch)
+    except NotFoundError as missing:
+        if target.branch is not None or missing.kind is not ErrorKind.COMMIT_NOT_FOUND:
+            raise
+        for other in branch_names(repository.objects):
+            try:
+                history = repository.lineage.reachable(repository.head(other).snapshot)
+                return commit_named(history, wanted, other)
+            except NotFoundError:
+                continue
+        raise
+
+
+def moment_us(moment: object) -> int:
+    """A moment in microseconds since 1970."""
+    if isinstance(moment, datetime):
+        return _microseconds(moment)
+    found = _moment(moment) if isinstance(moment, str) else None
+    if found is None:
+        raise UsageError(
+            f"not a moment: {moment!r}", hint="for example 2026-11-15 or 2026-11-15T10:30:00Z"
+        )
+    return found
+
+
+def _named(repository: Repository, name: str) -> Snapshot:
+    if name == MAIN or find_branch_quietly(repository, name):
+        return repository.head(name).snapshot
+    tag = find_tag(repository.objects, name)
+    if tag is not None:
+        return repository.lineage.snapshot(tag.place)
+    if looks_like_commit(name):
+        target = Target(commit=name)
+        return repository.lineage.snapshot(find_commit(repository, target).place)
+    raise NotFoundError(
+        f"no branch, tag or commit '{name}' in {repository.location.uri}",
+        kind=ErrorKind.BRANCH_NOT_FOUND,
+        hint="'omnigraph branch list', 'tag list' and 'commit list' show what there is",
+        details={"name": name},
+    )
+
+
+def find_branch_quietly(repository: Repository, name: str) -> bool:
+    """Whether a text is the name of a living branch; any text may be asked."""
+    try:
+        return find_branch(repository.objects, name) is not None
+    except UsageError:
+        return False
+
+
+def _tagged(repository: Repository, name: str) -> Snapshot:
+    tag = find_tag(repository.objects, check_tag_name(name))
+    if tag is None:
+        raise tag_not_found(name, repository.location.uri)
+    return repository.lineage.snapshot(tag.place)
+
+
+def tag_not_found(name: str, where: str) -> NotFoundError:
+    """There is no such tag."""
+    return NotFoundError(
+        f"no tag '{name}' in {where}",
+        kind=ErrorKind.TAG_NOT_FOUND,
+        hint="'omnigraph tag list' shows the tags",
+        details={"tag": name},
+    )
+
+
+def _at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
+    """What a branch showed at a moment: the newest version that was there, found by halving.
+
+    The time of commits never decreases along the versions of a manifest. A branch that was made
+    later shows what the branch it was made from showed then.
+    """
+    lineage, last = repository.lineage, newest
+    while True:
+        if last.head.created_at_us <= at_us:
+            return last
+        first = lineage.snapshot(ManifestPlace(path=last.path, version=1))
+        if first.head.created_at_us > at_us:
+            if first.head.path == first.path:
+                raise NotFoundError(
+                    f"the graph did not exist at {_text(at_us)}",
+                    kind=ErrorKind.COMMIT_NOT_FOUND,
+                    hint=f"it begins at {_text(first.head.created_at_us)}",
+                )
+            last = lineage.snapshot(first.head.place)
+            continue
+        low, high = 1, last.version
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = lineage.snapshot(ManifestPlace(path=last.path, version=middle))
+            low, high = (middle, high) if found.head.created_at_us <= at_us else (low, middle)
+        return lineage.snapshot(ManifestPlace(path=last.path, version=low))
+
+
+def _moment(text: str) -> int | None:
+    try:
+        return _microseconds(datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def _microseconds(moment: datetime) -> int:
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    past = aware - datetime(1970, 1, 1, tzinfo=UTC)
+    return (past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds
+
+
+def _text(at_us: int) -> str:
+    moment = datetime.fromtimestamp(at_us / 1e6, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
