@@ -22,8 +22,8 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
 
 
 WITHOUT_GRAPH = ("omnigraph version", "omnigraph schema check", "omnigraph fmt")
-WITHOUT_JSON = ("omnigraph export", "omnigraph shell")
-"""The one writes JSONL, the other is a conversation."""
+WITHOUT_JSON = ("omnigraph shell",)
+"""It is a conversation."""
 COMMANDS = list(_commands(app, "omnigraph"))
 
 

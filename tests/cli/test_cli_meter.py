@@ -12,6 +12,7 @@ from omnigraph.cli import rich_output
 from omnigraph.cli.meter import BarMeter, Meter, SilentMeter, Unit, amount_text
 from omnigraph.cli.output import JsonOutput
 from omnigraph.cli.rich_output import RichOutput
+from omnigraph.load.phases import LoadPhase, Phase
 
 
 class _Screen(io.StringIO):
@@ -71,6 +72,19 @@ def test_reading_that_was_over_before_the_bar_came_shows_the_writing() -> None:
     with _meter(screen, delay_s=0.01) as meter:
         meter.advance_to(2_000_000)
         screen.await_text("checking and writing")
+
+
+def test_the_phases_of_a_load_on_spark_are_shown_one_after_the_other() -> None:
+    screen = _Screen()
+    with _meter(screen, delay_s=0) as meter:
+        meter.show_phase(LoadPhase(phase=Phase.STARTING))
+        screen.await_text("starting Spark")
+        meter.show_phase(LoadPhase(phase=Phase.READING, done=3, total=16))
+        screen.await_text("3 of 16 tasks")
+        meter.advance_to(2_000_000)  # All bytes were read; the tasks tell more than that.
+        meter.show_phase(LoadPhase(phase=Phase.CHECKING, done=1, total=1_200))
+        screen.await_text("1 of 1,200 tasks")
+    assert "checking and writing" not in screen.getvalue()
 
 
 def test_an_error_takes_the_bar_away() -> None:

@@ -28,6 +28,12 @@ AFTER_COMMIT = (
     FailPoint.SETTLE_BEFORE_HINT,
     FailPoint.SETTLE_BEFORE_INTENT_DROP,
 )
+BRANCH = (
+    FailPoint.BRANCH_BEFORE_REF,
+    FailPoint.BRANCH_BEFORE_RENAME,
+    FailPoint.BRANCH_BEFORE_DEATH,
+)
+"""In ``test_branch_kill.py``."""
 INIT = (FailPoint.INIT_BEFORE_MANIFEST, FailPoint.INIT_AFTER_MANIFEST)
 NEW_STATE = {
     "append": {*PEOPLE, "w-0"},
@@ -38,7 +44,7 @@ UPSERTS_WRITE_NO_OWN_FILES = {("merge", FailPoint.STAGE_AFTER_FILES)}
 
 
 def test_every_failpoint_has_a_row_here() -> None:
-    assert {*BEFORE_COMMIT, *AFTER_COMMIT, *INIT} == set(FailPoint)
+    assert {*BEFORE_COMMIT, *AFTER_COMMIT, *INIT, *BRANCH} == set(FailPoint)
 
 
 @pytest.mark.parametrize("point", [*BEFORE_COMMIT, *AFTER_COMMIT], ids=str)

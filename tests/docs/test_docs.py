@@ -38,7 +38,8 @@ from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS
 
 GUIDE = ROOT / "docs" / "guide"
 DEV = ROOT / "docs" / "dev"
-EXECUTED = [ROOT / "README.md", *sorted(GUIDE.glob("*.md"))]
+SPARK = GUIDE / "spark.md"
+EXECUTED = [ROOT / "README.md", *(p for p in sorted(GUIDE.glob("*.md")) if p != SPARK)]
 FOREIGN = re.compile(r"/(?:home|Users|tmp|work|root)/\w")
 
 
@@ -50,6 +51,13 @@ def test_everything_a_page_shows_runs(
     for name in ("OMNIGRAPH_STORE", "OMNIGRAPH_ACTOR"):
         monkeypatch.delenv(name, raising=False)
     assert run_page(page, tmp_path) > 0
+
+
+def test_everything_the_page_about_spark_shows_runs(
+    spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the session of the test process: it is the one that the program has already."""
+    test_everything_a_page_shows_runs(SPARK, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("page", pages(), ids=name_of)

@@ -83,8 +83,12 @@ class History:
 def exported(graph: omnigraph.Graph, branch: str = "main") -> State:
     out = BytesIO()
     graph.snapshot(branch).export(out)
-    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    lines = [json.loads(line, parse_int=_number) for line in out.getvalue().splitlines()]
     return {(line.get("type") or line.get("edge"), line["data"]["id"]): line for line in lines}
+
+
+def _number(digits: str) -> int | float:
+    return -0.0 if digits == "-0" else int(digits)
 
 
 @contextmanager

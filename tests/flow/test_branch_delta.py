@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from branch_histories import CODES, History, fork, history, naive_diff, p, q, steps
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 
 import omnigraph
 from omnigraph.branch.delta import DELETE, INSERT, UPDATE, RowDelta, table_delta
@@ -45,7 +45,7 @@ def check(made: History, a: int, b: int) -> None:
             assert delta.images(side, rows)["id"].to_pylist() == [ids[r] for r in rows]
 
 
-@settings(max_examples=12, derandomize=True)
+@settings(max_examples=20, derandomize=True, phases=[Phase.generate])
 @given(steps=steps)
 def test_any_two_states_differ_as_their_exports_do(steps: list[tuple]) -> None:
     with history(steps) as made:

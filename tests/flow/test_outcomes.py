@@ -228,14 +228,15 @@ def test_a_store_that_never_answers_ends_in_an_open_outcome(graphs, monkeypatch)
 def test_a_reader_of_the_same_handle_cannot_move_the_ground_of_a_retry(graphs, monkeypatch) -> None:
     """Between judging the new head and pinning it, somebody publishes and a reader looks."""
     mine, other = graphs
-    real = publish._Operation._back_off
+    real = publish._back_off_s
 
-    def back_off(self, attempt, attempt_s):
-        monkeypatch.setattr(publish._Operation, "_back_off", real)
+    def back_off_s(repository, attempt, attempt_s):
+        monkeypatch.setattr(publish, "_back_off_s", real)
         other.load(person("dup"))
         mine.snapshot()
+        return 0.0
 
-    monkeypatch.setattr(publish._Operation, "_back_off", back_off)
+    monkeypatch.setattr(publish, "_back_off_s", back_off_s)
     with (
         armed(FailPoint.PUBLISH_BEFORE_COMMIT, lambda: other.load(city("x"))),
         pytest.raises(omnigraph.ConstraintError, match="'dup' exists already"),

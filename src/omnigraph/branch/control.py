@@ -28,6 +28,7 @@ from omnigraph.manifest.refs import (
 )
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
+from omnigraph.manifest.store import ManifestStore
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import restate
 
@@ -80,10 +81,9 @@ def create_branch(
     check_lineage_text(actor, description)
     if name == MAIN:
         raise _exists(name)
-    life = _free_life(repository, name)
     ref = BranchRef(
         name=name,
-        life=life,
+        life=1,
         incarnation=repository.ids.ulid(),
         parent=start.branch,
         fork_commit=start.head.id,
@@ -102,10 +102,8 @@ def create_branch(
     if description is not None:
         repository.objects.put(_about(ref.incarnation), description.encode())
     hit(FailPoint.BRANCH_BEFORE_REF)
-    if not create_branch_ref(repository.objects, ref):
-        raise _exists(name)
-    repository.sync([ref.object_name])
-    repository.adopt(repository.branch_of(ref, store, head))
+    ref = _named(repository, ref)
+    repository.adopt(repository.branch_of(ref, head))
     return _info(ref, head.snapshot, description)
 
 
@@ -119,8 +117,7 @@ def delete_branch(
     name = check_branch_name(name)
     if name == MAIN:
         raise UsageError("main cannot be deleted", hint="every graph has it")
-    ref = _living(repository, name)
-    branch = _opened(repository, ref)
+    branch, ref = _opened(repository, name)
 
     def ended(snapshot: Snapshot) -> Snapshot:
         if expected_commit is not None and snapshot.head.id != expected_commit:
@@ -152,16 +149,11 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInf
         raise UsageError("main keeps its name", hint="create a branch from it instead")
     if name == new_name:
         raise UsageError(f"the branch is called '{name}' already")
-    ref = _living(repository, name)
-    branch = _opened(repository, ref)
-    taken = find_branch(repository.objects, new_name)
-    if taken is not None and taken.incarnation == ref.incarnation:
-        renamed = taken  # Somebody began this and did not finish.
-    else:
-        renamed = replace(ref, name=new_name, life=_free_life(repository, new_name))
-        if not create_branch_ref(repository.objects, renamed):
-            raise _exists(new_name)
-        repository.sync([renamed.object_name])
+    branch, ref = _opened(repository, name)
+    renamed = find_branch(repository.objects, new_name)
+    # If it is this very branch, somebody began to rename it and did not finish.
+    if renamed is None or renamed.incarnation != ref.incarnation:
+        renamed = _named(repository, replace(ref, name=new_name, life=1))
     hit(FailPoint.BRANCH_BEFORE_RENAME)
     restate(
         repository,
@@ -172,7 +164,8 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInf
     hit(FailPoint.BRANCH_BEFORE_DEATH)
     end_branch_ref(repository.objects, ref)
     repository.sync([ref.death_name])
-    return branch_info(repository, new_name)
+    repository.adopt(repository.branch_of(renamed, branch.head))
+    return _info(renamed, branch.head.snapshot, _description(repository, renamed))
 
 
 def branch_info(repository: Repository, name: str) -> BranchInfo:
@@ -191,9 +184,8 @@ def branch_info(repository: Repository, name: str) -> BranchInfo:
             actor=None,
             description=None,
         )
-    ref = _living(repository, name)
-    about = repository.objects.get(_about(ref.incarnation))
-    return _info(ref, snapshot, about.decode() if about else None)
+    ref = _ref(repository, name)
+    return _info(ref, snapshot, _description(repository, ref))
 
 
 def describe_branch(repository: Repository, name: str, description: str | None) -> BranchInfo:
@@ -202,7 +194,7 @@ def describe_branch(repository: Repository, name: str, description: str | None) 
     check_lineage_text(None, description)
     if name == MAIN:
         raise UsageError("main has no description")
-    ref = _living(repository, name)
+    ref = _ref(repository, name)
     if description is None:
         repository.objects.delete([_about(ref.incarnation)])
     else:
@@ -211,16 +203,19 @@ def describe_branch(repository: Repository, name: str, description: str | None) 
     return branch_info(repository, name)
 
 
-def _free_life(repository: Repository, name: str) -> int:
-    """The number of the next life of a name, or an error if it is in use."""
-    life, dead = newest_life(repository.objects, name)
-    if life and not dead:
-        ref = find_branch(repository.objects, name)
-        if ref is not None and not _is_over(repository, ref):
-            raise _exists(name)
-        if ref is not None:  # Whoever deleted it died before its ref said so.
-            end_branch_ref(repository.objects, ref)
-    return life + 1
+def _named(repository: Repository, ref: BranchRef) -> BranchRef:
+    """Make a name mean this branch: its first life, or the one after its last."""
+    while not create_branch_ref(repository.objects, ref):
+        life, dead = newest_life(repository.objects, ref.name)
+        other = find_branch(repository.objects, ref.name) if not dead else None
+        if other is not None:
+            if not _is_over(repository, other):
+                raise _exists(ref.name)
+            # Whoever deleted or renamed it died before its ref said so.
+            end_branch_ref(repository.objects, other)
+        ref = replace(ref, life=life + 1)
+    repository.sync([ref.object_name])
+    return ref
 
 
 def _is_over(repository: Repository, ref: BranchRef) -> bool:
@@ -229,21 +224,33 @@ def _is_over(repository: Repository, ref: BranchRef) -> bool:
     return snapshot.deleted or snapshot.branch != ref.name
 
 
-def _living(repository: Repository, name: str) -> BranchRef:
-    ref = find_branch(repository.objects, name)
+def _ref(repository: Repository, name: str) -> BranchRef:
+    repository.head(name)  # Whoever deleted or renamed it has said so there.
+    ref = repository.branch(name).ref
     if ref is None:
         raise branch_not_found(name, repository.location.uri)
     return ref
 
 
-def _opened(repository: Repository, ref: BranchRef) -> Branch:
-    """The branch of a ref, with its newest head; a life that is over is ended properly."""
+def _description(repository: Repository, ref: BranchRef) -> str | None:
+    about = repository.objects.get(_about(ref.incarnation))
+    return about.decode() if about else None
+
+
+def _opened(repository: Repository, name: str) -> tuple[Branch, BranchRef]:
+    """A branch at its newest head, and its ref; with as few requests as can be."""
+    known = repository.known_branch(name)
+    if known is not None and known.ref is not None:
+        known.refresh()
+        return known, known.ref
     try:
-        return repository.branch(ref.name)
-    except Exception:
-        if _is_over(repository, ref):
-            end_branch_ref(repository.objects, ref)
+        ref, head = repository.life(name, ManifestStore.listed)
+    except NotFoundError:
+        left = find_branch(repository.objects, name)
+        if left is not None:  # Whoever deleted it died before its ref said so.
+            end_branch_ref(repository.objects, left)
         raise
+    return repository.branch_of(ref, head), ref
 
 
 def _info(ref: BranchRef, snapshot: Snapshot, description: str | None) -> BranchInfo:

@@ -26,25 +26,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.branch.kept import Kept, keep, take
 from omnigraph.branch.pace import Pace
+from omnigraph.branch.parallel import both
+from omnigraph.branch.physical import differing_rows, ids_of, joined
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.branch.values import Mask, same_mask
 from omnigraph.errors import InternalError
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
-from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
+from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
 Side = Literal["before", "after"]
 Ops = npt.NDArray[np.int8]
 Chosen = slice | Positions | Sequence[int]
 """Rows of a delta."""
-
-SPARSE = 16
-"""Fewer than one row in so many of a file are picked one by one."""
-SMALL_FILE_ROWS = 4096
-"""The ids of so few rows are read whole, and kept for the next reader."""
-STRING_BYTES_MAX = (1 << 31) - 1
 
 
 class Op(IntEnum):
@@ -74,6 +71,8 @@ class RowDelta:
     before: Positions
     """Where the image lies in the version before; -1 where there is none."""
     after: Positions
+    kept: tuple[Kept | None, Kept | None] = (None, None)
+    """Images of both sides that are in memory already, because they are few."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -102,6 +101,7 @@ class RowDelta:
             ops=self.ops[rows],
             before=self.before[rows],
             after=self.after[rows],
+            kept=self.kept,
         )
 
     def images(
@@ -125,8 +125,9 @@ class RowDelta:
         wanted = pa.schema([schema.field(n) for n in names])
         if table is None or not len(positions):
             return wanted.empty_table()
+        found = take(table, self.kept[side == "after"], positions, names)
         # Stored fields say more than ours do: the mark of the key.
-        return pa.table(table.take(positions, names).columns, schema=wanted)
+        return pa.table([found[name] for name in names], schema=wanted)
 
     def _positions(self, side: Side) -> Positions:
         return self.before if side == "before" else self.after
@@ -134,20 +135,28 @@ class RowDelta:
 
 def table_delta(before: Table | None, after: Table | None, types: TypePair) -> RowDelta:
     """What changed from one version of a table to another."""
-    old, new = _differing(before, after, whole=not types.comparable)
-    old_ids, new_ids = _ids(before, old), _ids(after, new)
+    old, new = differing_rows(before, after, whole=not types.comparable)
+    names = _plain_names(types)
+    held = both(
+        lambda: keep(before, old.positions, names[0]), lambda: keep(after, new.positions, names[1])
+    )
+    old_ids, new_ids = both(
+        lambda: held[0].ids_at(old.positions) if held[0] else ids_of(before, old),
+        lambda: held[1].ids_at(new.positions) if held[1] else ids_of(after, new),
+    )
     found = _places(new_ids, old_ids)
-    kept = np.flatnonzero(found >= 0)
-    pairs = (old.positions[found[kept]], new.positions[kept])
-    changed = ~_unchanged(types, before, after, *pairs)
+    stayed = np.flatnonzero(found >= 0)
+    pairs = (old.positions[found[stayed]], new.positions[stayed])
+    sides = (_Side(table=before, kept=held[0]), _Side(table=after, kept=held[1]))
+    changed = ~_unchanged(types, sides, *pairs)
     inserted = np.flatnonzero(found < 0)
     gone = np.ones(len(old_ids), np.bool_)
-    gone[found[kept]] = False
+    gone[found[stayed]] = False
     deleted = np.flatnonzero(gone)
-    ids = _joined(
+    ids = joined(
         [
             new_ids.take(pa.array(inserted)),
-            new_ids.take(pa.array(kept[changed])),
+            new_ids.take(pa.array(stayed[changed])),
             old_ids.take(pa.array(deleted)),
         ]
     )
@@ -157,6 +166,7 @@ def table_delta(before: Table | None, after: Table | None, types: TypePair) -> R
     return RowDelta(
         types=types,
         tables=(before, after),
+        kept=held,
         ids=ids.take(pa.array(order)),
         ops=np.repeat(np.array(list(Op), np.int8), sizes)[order],
         before=np.concatenate([absent[0], pairs[0][changed], old.positions[deleted]])[order],
@@ -175,107 +185,6 @@ def differs(column: ColumnPair, before: pa.Table, after: pa.Table) -> Mask:
     return ~same_mask(before[column.before], after[column.after])
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Rows:
-    """Rows of one version that the other does not have as they are."""
-
-    whole: tuple[Fragment, ...]
-    """Files of which all rows count."""
-    dense: tuple[tuple[Fragment, Positions], ...]
-    """Files of which many rows count: places among their live rows."""
-    sparse: Positions
-    """Single rows of large files, by position."""
-    positions: Positions
-    """All of them, in the order of the three fields above."""
-
-
-def _differing(before: Table | None, after: Table | None, *, whole: bool) -> tuple[_Rows, _Rows]:
-    old = {} if before is None else {f.files: f for f in before.layout.fragments}
-    new = {} if after is None else {f.files: f for f in after.layout.fragments}
-    shared = before is not None and after is not None and before.name.path == after.name.path
-    if whole or not shared:
-        common: set[tuple[str, ...]] = set()
-    else:
-        common = old.keys() & new.keys()
-    sides: tuple[dict[tuple[str, ...], Offsets], ...] = ({}, {})
-    if before is not None and after is not None:
-        for files in common:
-            hidden = _hidden(before.layout, old[files], after.layout, new[files])
-            for side, offsets in zip(sides, hidden, strict=True):
-                if len(offsets):
-                    side[files] = offsets
-    return (
-        _rows(before, [f for f in old.values() if f.files not in common], sides[0]),
-        _rows(after, [f for f in new.values() if f.files not in common], sides[1]),
-    )
-
-
-def _hidden(before: Layout, was: Fragment, after: Layout, now: Fragment) -> tuple[Offsets, Offsets]:
-    """Rows of one file that only the one, only the other version shows."""
-    nothing = np.empty(0, np.int64)
-    if was.deletion == now.deletion:
-        return nothing, nothing
-    shown = np.zeros((2, was.physical_rows), np.bool_)
-    for seen, live in zip(shown, (before.offsets(was), after.offsets(now)), strict=True):
-        seen[slice(None) if live is None else live] = True
-    return np.flatnonzero(shown[0] & ~shown[1]), np.flatnonzero(shown[1] & ~shown[0])
-
-
-def _rows(
-    table: Table | None, whole: Sequence[Fragment], cut: dict[tuple[str, ...], Offsets]
-) -> _Rows:
-    positions: list[Positions] = [np.empty(0, np.int64)]
-    dense: list[tuple[Fragment, Positions]] = []
-    sparse: list[Positions] = [np.empty(0, np.int64)]
-    if table is not None:
-        layout = table.layout
-        starts = {
-            f.files: int(s) for f, s in zip(layout.fragments, layout.starts[:-1], strict=True)
-        }
-        positions += [starts[f.files] + np.arange(f.live_rows) for f in whole]
-        for fragment in layout.fragments:
-            if fragment.files not in cut:
-                continue
-            live = layout.offsets(fragment)
-            offsets = cut[fragment.files]
-            places = offsets if live is None else np.searchsorted(live, offsets)
-            if fragment.live_rows < max(SMALL_FILE_ROWS, len(places) * SPARSE):
-                dense.append((fragment, places))
-                positions.append(starts[fragment.files] + places)
-            else:
-                sparse.append(starts[fragment.files] + places)
-    single = np.concatenate(sparse)
-    return _Rows(
-        whole=tuple(whole),
-        dense=tuple(dense),
-        sparse=single,
-        positions=np.concatenate([*positions, single]),
-    )
-
-
-def _ids(table: Table | None, rows: _Rows) -> pa.StringArray:
-    """The ids of the rows, in the order of their positions."""
-    if table is None or not len(rows.positions):
-        return pa.array([], pa.string())
-    dense = [f for f, _ in rows.dense]
-    columns = [part[0] for part in table.fragment_columns([*rows.whole, *dense], ["id"])]
-    chunks = [chunk for column in columns[: len(rows.whole)] for chunk in column.chunks]
-    for column, (_, places) in zip(columns[len(rows.whole) :], rows.dense, strict=True):
-        chunks += column.take(pa.array(places)).chunks
-    if len(rows.sparse):
-        chunks += table.take(rows.sparse, ["id"])["id"].chunks
-    return _joined(chunks)
-
-
-def _joined(chunks: Sequence[pa.Array]) -> pa.StringArray:
-    if not chunks:
-        return pa.array([], pa.string())
-    # 32-bit offsets end at two gigabytes; only then are they given up.
-    if sum(chunk.nbytes for chunk in chunks) > STRING_BYTES_MAX:
-        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
-    return pa.concat_arrays(chunks)
-
-
 def _places(wanted: pa.StringArray, among: pa.StringArray) -> Positions:
     """Where each id stands in the other array; -1 if it does not."""
     if not len(among):
@@ -286,26 +195,39 @@ def _places(wanted: pa.StringArray, among: pa.StringArray) -> Positions:
     return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _unchanged(
-    types: TypePair, before: Table | None, after: Table | None, old: Positions, new: Positions
-) -> Mask:
+@dataclass(frozen=True, kw_only=True)
+class _Side:
+    table: Table | None
+    kept: Kept | None
+
+    def take(self, positions: Positions, names: Sequence[str]) -> pa.Table:
+        if self.table is None:
+            raise InternalError("rows of a table that does not exist")
+        return take(self.table, self.kept, positions, names)
+
+
+def _plain_names(types: TypePair) -> tuple[list[str], list[str]]:
+    """The columns of each side that are read with the rows: the id and all but blobs."""
+    plain = [c for c in types.columns if not c.is_blob]
+    return (
+        ["id", *(c.before for c in plain if c.before is not None)],
+        ["id", *(c.after for c in plain if c.after is not None)],
+    )
+
+
+def _unchanged(types: TypePair, sides: tuple[_Side, _Side], old: Positions, new: Positions) -> Mask:
     """Which entities, each at a position before and one after, have the same values."""
     same = np.ones(len(old), np.bool_)
-    if before is None or after is None or not len(old):
-        return same
-    plain = [c for c in types.columns if not c.is_blob]
-    blobs = [c for c in types.columns if c.is_blob]
-    _strike(same, plain, before, after, old, new)
+    _strike(same, [c for c in types.columns if not c.is_blob], sides, old, new)
     # Blobs lie apart from their rows and may be large: they are read only where they decide.
-    _strike(same, blobs, before, after, old, new)
+    _strike(same, [c for c in types.columns if c.is_blob], sides, old, new)
     return same
 
 
 def _strike(
     same: Mask,
     columns: Sequence[ColumnPair],
-    before: Table,
-    after: Table,
+    sides: tuple[_Side, _Side],
     old: Positions,
     new: Positions,
 ) -> None:
@@ -319,8 +241,12 @@ def _strike(
     pace = Pace(len(left), blobs=columns[0].is_blob)
     for piece in pace:
         rows = left[piece]
-        was = before.take(old[rows], names_before)
-        now = after.take(new[rows], names_after)
+        was, now = (
+            side.take(positions[rows], names)
+            for side, positions, names in zip(
+                sides, (old, new), (names_before, names_after), strict=True
+            )
+        )
         pace.weighed(was.nbytes + now.nbytes)
         for column in columns:
             same[rows] &= ~differs(column, was, now)

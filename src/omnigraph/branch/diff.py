@@ -18,12 +18,14 @@ import pyarrow as pa
 
 from omnigraph.branch.changes import ARROW_SCHEMA, EntityChange, Piece, pieces
 from omnigraph.branch.delta import Op, RowDelta, table_delta
+from omnigraph.branch.parallel import both
 from omnigraph.branch.types import TypePair, matched_types
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.lookup import type_named
+from omnigraph.storage.tables import Table
 
 KINDS = ("node", "edge")
 OPS = tuple(op.word for op in Op)
@@ -42,7 +44,7 @@ class Diff:
         self.before = before
         self.after = after
         self._repository = repository
-        self._deltas: dict[str, RowDelta] = {}
+        self._deltas: dict[tuple[int, int], RowDelta] = {}
         self._lock = Lock()
 
     @cached_property
@@ -66,11 +68,12 @@ class Diff:
         wanted = _chosen_ops(ops)
         found: dict[str, TableChange] = {}
         for delta in self.deltas(kinds, types):
-            counts = delta.counts
+            # A type that was dropped and declared anew is two types of one name.
+            counts, other = delta.counts, found.get(delta.types.table_key, TableChange())
             left = TableChange(
-                inserted=counts.inserted if Op.INSERT in wanted else 0,
-                updated=counts.updated if Op.UPDATE in wanted else 0,
-                deleted=counts.deleted if Op.DELETE in wanted else 0,
+                inserted=other.inserted + (counts.inserted if Op.INSERT in wanted else 0),
+                updated=other.updated + (counts.updated if Op.UPDATE in wanted else 0),
+                deleted=other.deleted + (counts.deleted if Op.DELETE in wanted else 0),
             )
             if left.total:
                 found[delta.types.table_key] = left
@@ -101,14 +104,16 @@ class Diff:
         """All ``batches`` in one table; this one is in memory as a whole."""
         return pa.Table.from_batches(self.batches(kinds, types, ops), schema=ARROW_SCHEMA)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(
+        self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """Which states were compared, and how many entities changed."""
         return {
             "from": _state(self.before),
             "to": _state(self.after),
             "counts": {
                 key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
-                for key, c in self.counts.items()
+                for key, c in self.count(kinds, types, ops).items()
             },
         }
 
@@ -139,13 +144,17 @@ class Diff:
     def delta(self, pair: TypePair) -> RowDelta:
         """What changed in one type."""
         with self._lock:
-            known = self._deltas.get(pair.table_key)
+            known = self._deltas.get(pair.number)
         if known is None:
-            tables = [self._repository.table(p) if p else None for p in self.pins(pair)]
-            known = table_delta(*tables, pair)
+            old, new = self.pins(pair)
+            before, after = both(lambda: self._table(old), lambda: self._table(new))
+            known = table_delta(before, after, pair)
             with self._lock:
-                self._deltas[pair.table_key] = known
+                self._deltas[pair.number] = known
         return known
+
+    def _table(self, pin: TablePin | None) -> Table | None:
+        return self._repository.table(pin) if pin is not None else None
 
     def pins(self, pair: TypePair) -> tuple[TablePin | None, TablePin | None]:
         """The versions of a type's table on both sides."""

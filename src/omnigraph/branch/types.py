@@ -58,6 +58,11 @@ class TypePair:
         return self.newest.kind
 
     @property
+    def number(self) -> tuple[int, int]:
+        """The type and the life of its table, which no name says."""
+        return self.newest.id, self.newest.incarnation
+
+    @property
     def table_key(self) -> str:
         """The key under the newer name."""
         return self.newest.table_key

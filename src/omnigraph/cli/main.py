@@ -9,7 +9,9 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.boundary import App
+from omnigraph.cli.commands.branch import branch_group
 from omnigraph.cli.commands.commit import commit_group
+from omnigraph.cli.commands.diff import diff_command
 from omnigraph.cli.commands.explain import explain_command
 from omnigraph.cli.commands.export import export_command
 from omnigraph.cli.commands.fmt import fmt_command
@@ -21,6 +23,7 @@ from omnigraph.cli.commands.query import query_command
 from omnigraph.cli.commands.schema import schema_group
 from omnigraph.cli.commands.shell import shell_command
 from omnigraph.cli.commands.snapshot import snapshot_command
+from omnigraph.cli.commands.tag import tag_group
 from omnigraph.cli.commands.version import version_command
 from omnigraph.cli.interrupts import own
 from omnigraph.cli.options import HELP_NAMES, common_options, examples, json_option
@@ -73,7 +76,10 @@ for _command in (
     explain_command,
     export_command,
     snapshot_command,
+    branch_group,
+    tag_group,
     commit_group,
+    diff_command,
     schema_group,
     lint_command,
     fmt_command,

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -96,6 +97,19 @@ def target(uri: str | None, store: str | None) -> str:
     return found
 
 
+def word_and_target(word: str | None, uri: str | None, store: str | None) -> tuple[str | None, str]:
+    """A word that may be left out, and the graph behind it.
+
+    One word is the graph, unless the graph is named elsewhere: by --store; or by the environment,
+    when the word is neither a folder nor an address.
+    """
+    if word is None or uri is not None or store is None:
+        return (word, target(uri, store)) if uri is not None else (None, target(word, store))
+    if said_store() is None and ("://" in word or Path(word).exists()):
+        return None, target(word, store)
+    return word, target(None, store)
+
+
 def said_store() -> str | None:
     """The graph of --store, if that stands on the command line itself."""
     context = click.get_current_context()
@@ -146,8 +160,9 @@ def commit_option(command: Command) -> Command:
         "--commit",
         type=WORDS,
         metavar="ID",
-        callback=_not_empty,
-        help="Read the state after this commit of the branch; the beginning of its id is enough.",
+        callback=not_empty,
+        help="Read the state after this commit, of any branch if --branch is not given; the beginning "
+        "of its id is enough.",
     )(command)
 
 
@@ -186,8 +201,20 @@ def actor_option(command: Command) -> Command:
         metavar="ACTOR",
         envvar=ACTOR_VARIABLE,
         show_envvar=True,
-        callback=_not_empty,
+        callback=not_empty,
         help="Who makes the commit; recorded in it.",
+    )(command)
+
+
+def if_commit_option(command: Command) -> Command:
+    """Only if nobody came in between; the command gets the id as the graph writes it."""
+    return click.option(
+        "--if-commit",
+        type=WORDS,
+        metavar="ID",
+        callback=_commit_id,
+        help="Only if this commit is still the newest of the branch; else nothing is changed and "
+        "the exit code is 4.",
     )(command)
 
 
@@ -221,10 +248,16 @@ def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-def _not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A callback for options that mean nothing when they are empty."""
     if value is not None and not value.strip():
         raise click.BadParameter("must not be empty.", ctx, param)
     return value
+
+
+def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    # Ids are written in upper case; whoever typed one need not.
+    return None if value is None else value.strip().upper()
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:

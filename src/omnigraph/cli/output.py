@@ -19,9 +19,13 @@ from omnigraph.cli.streams import write_bytes, write_error
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.branch.control import BranchInfo
+    from omnigraph.branch.history import LoggedCommit
+    from omnigraph.branch.tags import Tag
     from omnigraph.cli.explained import Explained
     from omnigraph.cli.formats import Format
     from omnigraph.cli.formatting import FmtMode, Formatted
+    from omnigraph.cli.ref_change import RefChange, ResetDone
     from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.query.lint import LintReport
@@ -85,6 +89,44 @@ class Output(ABC):
     @abstractmethod
     def commit(self, commit: GraphCommit) -> None:
         """One commit."""
+
+    @abstractmethod
+    def log(self, log: Sequence[LoggedCommit], *, graph: bool) -> None:
+        """The commit graph; ``graph`` if it is to be drawn."""
+
+    @abstractmethod
+    def was_reset(self, done: ResetDone) -> None:
+        """A branch was set back."""
+
+    @abstractmethod
+    def branches(self, names: Sequence[str]) -> None:
+        """Which branches there are."""
+
+    @abstractmethod
+    def branch_details(self, branches: Sequence[BranchInfo]) -> None:
+        """Which branches there are, and what is known about them."""
+
+    @abstractmethod
+    def branch(self, branch: BranchInfo) -> None:
+        """One branch."""
+
+    @abstractmethod
+    def branch_changed(
+        self, change: RefChange, branch: BranchInfo, *, former_name: str | None = None
+    ) -> None:
+        """A branch was made, ended, renamed or described."""
+
+    @abstractmethod
+    def tags(self, tags: Sequence[Tag]) -> None:
+        """Which tags there are."""
+
+    @abstractmethod
+    def tag(self, tag: Tag) -> None:
+        """One tag."""
+
+    @abstractmethod
+    def tag_changed(self, change: RefChange, tag: Tag) -> None:
+        """A tag was made or taken away."""
 
     @abstractmethod
     def schema(self, view: SnapshotView) -> None:
@@ -175,6 +217,45 @@ class JsonOutput(Output):
     def commit(self, commit: GraphCommit) -> None:
         """One commit."""
         self._write(commit.to_dict())
+
+    def log(self, log: Sequence[LoggedCommit], *, graph: bool) -> None:
+        """Commits with the names at them; their parents are the drawing."""
+        self._write({"commits": [entry.to_dict() for entry in log]})
+
+    def was_reset(self, done: ResetDone) -> None:
+        """A branch was set back."""
+        self._write(done.to_dict())
+
+    def branches(self, names: Sequence[str]) -> None:
+        """Which branches there are."""
+        self._write({"branches": [{"name": name} for name in names]})
+
+    def branch_details(self, branches: Sequence[BranchInfo]) -> None:
+        """The same with all that is known about them."""
+        self._write({"branches": [b.to_dict() for b in branches]})
+
+    def branch(self, branch: BranchInfo) -> None:
+        """One branch."""
+        self._write(branch.to_dict())
+
+    def branch_changed(
+        self, change: RefChange, branch: BranchInfo, *, former_name: str | None = None
+    ) -> None:
+        """A branch, and what was done to it."""
+        former = {"former_name": former_name} if former_name is not None else {}
+        self._write({"outcome": str(change)} | branch.to_dict() | former)
+
+    def tags(self, tags: Sequence[Tag]) -> None:
+        """Which tags there are."""
+        self._write({"tags": [t.to_dict() for t in tags]})
+
+    def tag(self, tag: Tag) -> None:
+        """One tag."""
+        self._write(tag.to_dict())
+
+    def tag_changed(self, change: RefChange, tag: Tag) -> None:
+        """A tag, and what was done to it."""
+        self._write({"outcome": str(change)} | tag.to_dict())
 
     def schema(self, view: SnapshotView) -> None:
         """The accepted schema."""

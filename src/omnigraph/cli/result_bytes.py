@@ -105,12 +105,12 @@ def visible_text(values: pa.Array) -> pa.Array:
 def write_arrow(result: QueryResult, writer: Writer) -> None:
     """An Arrow IPC stream, with the commit in the metadata of its schema."""
     table = result.to_arrow().replace_schema_metadata({"graph_commit_id": result.commit_id})
-    sink = pa.PythonFile(_Sink(writer), mode="w")
+    sink = pa.PythonFile(Sink(writer), mode="w")
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
 
 
-class _Sink(RawIOBase):
+class Sink(RawIOBase):
     """A writer as Arrow wants it."""
 
     def __init__(self, writer: Writer) -> None:

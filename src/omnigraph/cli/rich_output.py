@@ -13,13 +13,24 @@ from rich.text import Text
 from omnigraph.cli.failure import body, headline, hint_lines
 from omnigraph.cli.meter import BarMeter, Meter, SilentMeter, Unit
 from omnigraph.cli.output import Output, interrupted_line
-from omnigraph.cli.streams import is_terminal, one_line, printable, write_error, write_text
+from omnigraph.cli.streams import (
+    encodes,
+    is_terminal,
+    one_line,
+    printable,
+    write_error,
+    write_text,
+)
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.branch.control import BranchInfo
+    from omnigraph.branch.history import LoggedCommit
+    from omnigraph.branch.tags import Tag
     from omnigraph.cli.explained import Explained
     from omnigraph.cli.formats import Format
     from omnigraph.cli.formatting import FmtMode, Formatted
+    from omnigraph.cli.ref_change import RefChange, ResetDone
     from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.query.lint import LintReport
@@ -116,6 +127,63 @@ class RichOutput(Output):
         from omnigraph.cli.text import commit_text
 
         self._print(commit_text(commit))
+
+    def log(self, log: Sequence[LoggedCommit], *, graph: bool) -> None:
+        """The commit graph, with characters that the stream has."""
+        from omnigraph.cli.log_text import log_text
+
+        self._print(log_text(log, graph=graph, ascii_only=not encodes("│─├┤┼╮╯", sys.stdout)))
+
+    def was_reset(self, done: ResetDone) -> None:
+        """A branch was set back."""
+        from omnigraph.cli.branch_text import reset_text
+
+        if not self._quiet:
+            self._print(reset_text(done))
+
+    def branches(self, names: Sequence[str]) -> None:
+        """One name a line."""
+        write_text("".join(f"{one_line(name)}\n" for name in names))
+
+    def branch_details(self, branches: Sequence[BranchInfo]) -> None:
+        """One line a branch."""
+        from omnigraph.cli.branch_text import branch_details_text
+
+        self._print(branch_details_text(branches))
+
+    def branch(self, branch: BranchInfo) -> None:
+        """One branch."""
+        from omnigraph.cli.branch_text import branch_text
+
+        self._print(branch_text(branch))
+
+    def branch_changed(
+        self, change: RefChange, branch: BranchInfo, *, former_name: str | None = None
+    ) -> None:
+        """What was done to a branch."""
+        from omnigraph.cli.branch_text import branch_changed_text
+
+        if not self._quiet:
+            self._print(branch_changed_text(change, branch, former_name))
+
+    def tags(self, tags: Sequence[Tag]) -> None:
+        """One line a tag."""
+        from omnigraph.cli.branch_text import tags_text
+
+        self._print(tags_text(tags))
+
+    def tag(self, tag: Tag) -> None:
+        """One tag."""
+        from omnigraph.cli.branch_text import tag_text
+
+        self._print(tag_text(tag))
+
+    def tag_changed(self, change: RefChange, tag: Tag) -> None:
+        """What was done to a tag."""
+        from omnigraph.cli.branch_text import tag_changed_text
+
+        if not self._quiet:
+            self._print(tag_changed_text(change, tag))
 
     def schema(self, view: SnapshotView) -> None:
         """The accepted schema, exactly as it was given, so that it can go into a file."""

@@ -47,6 +47,15 @@ def is_terminal(stream: TextIO) -> bool:
     return found is not None and not found.closed and found.isatty()
 
 
+def encodes(text: str, stream: TextIO) -> bool:
+    """Whether a stream has these characters."""
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def write_text(text: str) -> None:
     """Write to stdout and flush; what its encoding cannot say is escaped."""
     encoding = "utf-8" if cast("TextIO | None", sys.stdout) is None else sys.stdout.encoding

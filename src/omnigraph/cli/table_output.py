@@ -11,7 +11,7 @@ from itertools import islice
 from rich.text import Text
 
 from omnigraph.cli.rich_output import console, rendered
-from omnigraph.cli.streams import is_terminal, stdout_writer, write_error
+from omnigraph.cli.streams import encodes, is_terminal, stdout_writer, write_error
 from omnigraph.cli.table import ROWS_MAX, Layout, layout_of, table_lines
 from omnigraph.cli.text import count_text, took
 from omnigraph.results import QueryResult
@@ -25,7 +25,7 @@ def print_table(result: QueryResult, elapsed_s: float | None, *, quiet: bool) ->
     width = console(sys.stdout).width if is_terminal(sys.stdout) else None
     shown = table if width is None else table.slice(0, ROWS_MAX)
     layout = layout_of(shown, width)
-    plain = not _encodes("─…")
+    plain = not encodes("─…", sys.stdout)
     lines = table_lines(shown, layout, ellipsis="..." if plain else "…", rule="-" if plain else "─")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     with stdout_writer() as writer:
@@ -55,10 +55,3 @@ def _print_notes(result: QueryResult, shown: int, layout: Layout) -> None:
     elif layout.cut:
         write_error("some values are cut: the format kv shows all of them\n")
 
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from omnigraph.graph import SnapshotView
     from omnigraph.schema.catalog import Catalog
 
-_ID = "yellow"
-_QUIET = "bright_black"
+ID_STYLE = "yellow"
+QUIET_STYLE = "bright_black"
 _TYPES_MAX = 5
 """A load names so many types; the rest is counted."""
 
@@ -32,7 +32,7 @@ def created_text(uri: str, view: SnapshotView) -> Text:
     return Text.assemble(
         ("Created ", "green"),
         f"a graph at {shown} with {types}\n",
-        *_commit_line(view.commit),
+        *commit_line(view.commit),
         ("\nNext: ", "bold"),
         f"omnigraph load {shlex.quote(shown)} --data FILE.jsonl --mode append",
     )
@@ -47,12 +47,12 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
     total = count_text(result.total_entities, "entity", "entities")
     if result.dry_run:
         checked = Text.assemble(("Checked ", "green"), f"{total} ({_types(counts)}) for {place}\n")
-        would = _change(result.changes) or ["no change"]
+        would = change_parts(result.changes) or ["no change"]
         return checked + Text.assemble("nothing was published; it would be ", *would)
     first = Text.assemble(("Loaded ", "green"), f"{total} ({_types(counts)}) into {place}\n")
     if result.commit is None:
         return first + Text("no commit: the graph held all of it already")
-    return first + Text.assemble(*_commit_line(result.commit), "  ", *_change(result.changes))
+    return first + Text.assemble(*commit_line(result.commit), "  ", *change_parts(result.changes))
 
 
 def mutated_text(result: MutationResult, elapsed_s: float | None) -> Text:
@@ -68,9 +68,9 @@ def mutated_text(result: MutationResult, elapsed_s: float | None) -> Text:
     return Text.assemble(
         ("Changed ", "green"),
         f"{' and '.join(met)}{took(elapsed_s)}\n",
-        *_commit_line(result.commit),
+        *commit_line(result.commit),
         "  ",
-        *_change(result.changes),
+        *change_parts(result.changes),
     )
 
 
@@ -95,8 +95,8 @@ def snapshot_parts(uri: str, view: SnapshotView) -> tuple[Text, Table]:
     """The head commit, and a table of types with totals."""
     head = Text.assemble(
         (one_line(uri), "bold"), f"  {one_line(view.branch)} at version {view.version}\n",
-        *_commit_line(view.commit, with_branch=False),
-        (f"  {_when(view.commit)}", _QUIET),
+        *commit_line(view.commit, with_branch=False),
+        (f"  {when_text(view.commit.created_at_us)}", QUIET_STYLE),
         *_by(view.commit),
         "\n",
     )  # fmt: skip
@@ -113,9 +113,9 @@ def snapshot_parts(uri: str, view: SnapshotView) -> tuple[Text, Table]:
         version = "-" if d.published_dataset_version is None else str(d.published_dataset_version)
         table.add_row(
             Text(d.type_name, "cyan"),
-            Text(d.entity_kind, _QUIET),
+            Text(d.entity_kind, QUIET_STYLE),
             f"{d.entity_count:,}",
-            Text(version, _QUIET),
+            Text(version, QUIET_STYLE),
         )
     return head, table
 
@@ -124,7 +124,7 @@ def commits_text(commits: Commits) -> Text:
     """One line a commit, like `git log --oneline`."""
     if not commits:
         return Text("No commits match.")
-    changes = [Text.assemble(*_change(c.changes)) for c in commits]
+    changes = [Text.assemble(*change_parts(c.changes)) for c in commits]
     actors = [one_line(c.actor) if c.actor else "-" for c in commits]
     width = max(t.cell_len for t in changes)
     actor_width = max(len(a) for a in actors)
@@ -132,16 +132,14 @@ def commits_text(commits: Commits) -> Text:
     lines: list[Text] = []
     for commit, change, actor in zip(commits, changes, actors, strict=True):
         line = Text.assemble(
-            (commit.id, _ID),
-            (f"  {_when(commit)}  ", _QUIET),
+            (commit.id, ID_STYLE),
+            (f"  {when_text(commit.created_at_us)}  ", QUIET_STYLE),
             (f"{actor:<{actor_width}}  ", "cyan"),
             f"{commit.kind:<{kind_width}}  ",
             change,
         )
         if commit.message:
-            first, *rest = commit.message.strip().split("\n")
-            message = one_line(first.rstrip()) + (" …" if rest else "")
-            line.append(" " * (width - change.cell_len) + "  " + message)
+            line.append(" " * (width - change.cell_len) + "  " + first_line(commit.message))
         line.rstrip()
         lines.append(line)
     return Text("\n").join(lines)
@@ -155,24 +153,41 @@ def commit_text(commit: GraphCommit) -> Text:
         ("parent", commit.parent_id or "- (the first commit)"),
         ("merged", commit.merged_parent_id),
         ("actor", one_line(commit.actor) if commit.actor else "-"),
-        ("date", _when(commit)),
+        ("date", when_text(commit.created_at_us)),
         ("kind", commit.kind),
     ]
-    text = Text.assemble("commit ", (commit.id, _ID))
-    for label, value in rows:
-        if value is not None:
-            text.append(f"\n{label + ':':<9}", _QUIET).append(value)
+    text = Text.assemble("commit ", (commit.id, ID_STYLE)) + fact_lines(rows)
     if commit.message:
-        lines = printable(commit.message).split("\n")
-        text.append("\n\n" + "\n".join(f"    {line}" for line in lines))
+        text.append(indented(commit.message))
     if commit.changes:
         text.append("\n")
         names = [key.partition(":")[2] for key in commit.changes]
         width = max(len(name) for name in names)
         for name, change in zip(names, commit.changes.values(), strict=True):
             text.append("\n  ").append(f"{name:<{width}}", "cyan").append("  ")
-            text.append_text(Text.assemble(*_change({name: change})))
+            text.append_text(Text.assemble(*change_parts({name: change})))
     return text
+
+
+def fact_lines(facts: Sequence[tuple[str, str | None]]) -> Text:
+    """A line for every fact that is known, the values below each other."""
+    known = [(f"{label}:", value) for label, value in facts if value is not None]
+    width = max((len(label) for label, _ in known), default=0)
+    text = Text()
+    for label, value in known:
+        text.append(f"\n{label:<{width}} ", QUIET_STYLE).append(value)
+    return text
+
+
+def indented(words: str) -> str:
+    """A message or a description below the facts."""
+    return "\n\n" + "\n".join(f"    {line}" for line in printable(words).split("\n"))
+
+
+def first_line(text: str) -> str:
+    """The beginning of a text of several lines."""
+    first, *rest = text.strip().split("\n")
+    return one_line(first.rstrip()) + (" …" if rest else "")
 
 
 def took(elapsed_s: float | None) -> str:
@@ -190,10 +205,11 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02} s"
 
 
-def _commit_line(commit: GraphCommit, *, with_branch: bool = True) -> list[str | tuple[str, str]]:
+def commit_line(commit: GraphCommit, *, with_branch: bool = True) -> list[str | tuple[str, str]]:
+    """``commit 01JZ… on main``."""
     return [
         "commit ",
-        (commit.id, _ID),
+        (commit.id, ID_STYLE),
         f" on {one_line(commit.branch)}" if with_branch else "",
     ]
 
@@ -205,7 +221,7 @@ def _by(commit: GraphCommit) -> list[str | tuple[str, str]]:
     return [*by]
 
 
-def _change(changes: Mapping[str, TableChange]) -> list[str | tuple[str, str]]:
+def change_parts(changes: Mapping[str, TableChange]) -> list[str | tuple[str, str]]:
     """``+2 ~1 -3``: inserted, updated, deleted; what is zero is left out."""
     totals = [
         ("+", "green", sum(c.inserted for c in changes.values())),
@@ -227,8 +243,9 @@ def _types(counts: Sequence[TypeCount]) -> str:
     return ", ".join(parts)
 
 
-def _when(commit: GraphCommit) -> str:
-    return f"{instant(commit.created_at_us):%Y-%m-%d %H:%M:%S}Z"
+def when_text(micros: int) -> str:
+    """``2026-11-15 10:30:00Z``."""
+    return f"{instant(micros):%Y-%m-%d %H:%M:%S}Z"
 
 
 def count_text(count: int, one: str, many: str | None = None) -> str:

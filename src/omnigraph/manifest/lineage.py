@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError
@@ -76,18 +76,43 @@ class Lineage:
         """The commits that a commit was made from, the first parent first."""
         return _Walk(self).parents(commit)
 
-    def reachable(self, snapshot: Snapshot) -> Iterator[GraphCommit]:
-        """Everything that went into a snapshot, each commit before its parents."""
-        walk = _Walk(self, snapshot.commits)
-        waiting = _Newest([snapshot.head])
-        seen = {snapshot.head.id}
-        while waiting:
+    def reachable(self, *snapshots: Snapshot) -> Iterator[GraphCommit]:
+        """Everything that went into these snapshots, each commit before its parents."""
+        return self.beyond(snapshots, ())
+
+    def beyond(
+        self, snapshots: Sequence[Snapshot], known: Sequence[Snapshot]
+    ) -> Iterator[GraphCommit]:
+        """What went into ``snapshots`` and not into ``known``, each commit before its parents.
+
+        Nothing is read behind the point from which on everything is known.
+        """
+        walk = _Walk(self, [c for s in (*snapshots, *known) for c in s.commits])
+        waiting = _Newest([])
+        is_known: dict[str, bool] = {}
+        unknown = 0
+        """Commits in waiting that no known one has led to."""
+
+        def meet(commit: GraphCommit, as_known: bool) -> None:
+            nonlocal unknown
+            before = is_known.get(commit.id)
+            if before is None:
+                waiting.push(commit)
+            is_known[commit.id] = as_known or bool(before)
+            unknown += (not is_known[commit.id]) - (before is False)
+
+        for snapshot in known:
+            meet(snapshot.head, True)
+        for snapshot in snapshots:
+            meet(snapshot.head, False)
+        while unknown:
+            # A generation is higher than all behind it, so what is said of the popped is final.
             commit = waiting.pop()
-            yield commit
+            if not is_known[commit.id]:
+                unknown -= 1
+                yield commit
             for parent in walk.parents(commit):
-                if parent.id not in seen:
-                    seen.add(parent.id)
-                    waiting.push(parent)
+                meet(parent, is_known[commit.id])
 
     def merge_bases(self, mine: Snapshot, theirs: Snapshot) -> tuple[GraphCommit, ...]:
         """The best common ancestors: those that are an ancestor of no other common one.

@@ -98,6 +98,15 @@ def branch_names(objects: Objects) -> list[str]:
     return sorted(unquote(folder) for folder, (_, dead) in lives.items() if not dead)
 
 
+def first_life(objects: Objects, name: str) -> BranchRef | None:
+    """The first life of a name, whether it is over or not: one request.
+
+    Nearly every name is used once, and a life that is over says so in its manifest.
+    """
+    content = objects.get(f"{_folder(name)}/1.json")
+    return _decode_branch(content, name, 1) if content is not None else None
+
+
 def find_branch(objects: Objects, name: str) -> BranchRef | None:
     """The living branch of a name. One listing of its few lives, and its ref."""
     life, dead = newest_life(objects, name)

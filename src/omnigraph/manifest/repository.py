@@ -19,8 +19,14 @@ from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
 from omnigraph.ids import IdSource, SystemIds
 from omnigraph.manifest.lineage import Lineage
-from omnigraph.manifest.refs import BranchRef, branch_not_found, check_branch_name, find_branch
-from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, TablePin
+from omnigraph.manifest.refs import (
+    BranchRef,
+    branch_not_found,
+    check_branch_name,
+    find_branch,
+    first_life,
+)
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, Snapshot, TablePin
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import from_ir, schema_hash
@@ -66,15 +72,15 @@ class Branch:
         name: str,
         store: ManifestStore,
         head: Head,
-        *,
-        is_named: Callable[[], bool] = lambda: True,
+        ref: BranchRef | None = None,
     ) -> None:
         self.name = name
         self.store = store
+        self.ref = ref
+        """None for main."""
         self.gone = False
         """This life ended, or goes on under another name."""
         self._head = head
-        self._is_named = is_named
         self._lock = Lock()
 
     @property
@@ -97,12 +103,16 @@ class Branch:
         """
         newer = self.store.newer(self.head)
         if newer is not None:
-            renamed = newer.snapshot.branch != self.name and not self._is_named()
-            if renamed or newer.snapshot.deleted:
+            if not _lives_as(newer.snapshot, self.name):
                 self.gone = True
                 raise branch_not_found(self.name, self.store.where)
             self.advance(newer)
         return self.head
+
+
+def _lives_as(snapshot: Snapshot, name: str) -> bool:
+    """Whether a branch lives and has this name: its manifest decides, in one place for both."""
+    return snapshot.branch == name and not snapshot.deleted
 
 
 class Repository:
@@ -145,14 +155,14 @@ class Repository:
     def branch(self, name: str) -> Branch:
         """A branch by name; opened once, then kept."""
         with self._opening:
-            name = check_branch_name(name)
-            if name not in self._branches or self._branches[name].gone:
-                self._branches[name] = self._open_branch(name)
-            return self._branches[name]
+            return self._kept(name) or self._open_branch(check_branch_name(name))
 
     def head(self, name: str) -> Head:
         """The newest head of a branch, whoever published it and whatever became of its name."""
-        known = self.branch(name)
+        with self._opening:
+            known = self._kept(name)
+            if known is None:
+                return self._open_branch(check_branch_name(name)).head
         try:
             return known.refresh()
         except NotFoundError:
@@ -160,27 +170,43 @@ class Repository:
                 raise
             return self.branch(name).head
 
+    def known_branch(self, name: str) -> Branch | None:
+        """A branch that is open already and lives, as far as this process knows."""
+        with self._opening:
+            return self._kept(name)
+
+    def _kept(self, name: str) -> Branch | None:
+        known = self._branches.get(check_branch_name(name))
+        return known if known is not None and not known.gone else None
+
     def _open_branch(self, name: str) -> Branch:
         if name == MAIN:
             store = self.manifest(MAIN_PATH)
-            return Branch(name, store, store.head())
-        ref = find_branch(self.objects, name)
-        if ref is None:
-            raise branch_not_found(name, self.location.uri)
-        store = self.manifest(ref.manifest_path)
-        head = store.head()
-        if head.snapshot.deleted:  # Whoever deleted it died before its ref said so.
-            raise branch_not_found(name, self.location.uri)
-        return self.branch_of(ref, store, head)
+            opened = Branch(name, store, store.head())
+        else:
+            opened = self._open_life(name)
+        self._branches[name] = opened
+        return opened
 
-    def branch_of(self, ref: BranchRef, store: ManifestStore, head: Head) -> Branch:
+    def _open_life(self, name: str) -> Branch:
+        return self.branch_of(*self.life(name, ManifestStore.head))
+
+    def life(self, name: str, read: Callable[[ManifestStore], Head]) -> tuple[BranchRef, Head]:
+        """The ref and the newest head of a living branch, read anew.
+
+        A ref without a manifest that lives under its name was left by who died on the way.
+        """
+        for find in (first_life, find_branch):
+            ref = find(self.objects, name)
+            if ref is not None:
+                head = read(self.manifest(ref.manifest_path))
+                if _lives_as(head.snapshot, name):
+                    return ref, head
+        raise branch_not_found(name, self.location.uri)
+
+    def branch_of(self, ref: BranchRef, head: Head) -> Branch:
         """A branch whose ref and head are known."""
-
-        def is_named() -> bool:
-            found = find_branch(self.objects, ref.name)
-            return found is not None and found.incarnation == ref.incarnation
-
-        return Branch(ref.name, store, head, is_named=is_named)
+        return Branch(ref.name, self.manifest(ref.manifest_path), head, ref)
 
     def adopt(self, branch: Branch) -> None:
         """Keep a branch that was just created."""
@@ -220,14 +246,19 @@ class Repository:
     def keep_table(self, table: Table, *, instead_of: TablePin | None = None) -> None:
         """Keep an open table for the next reader of the same version.
 
-        A writer's own older version makes room: its readers, if any, hold it themselves.
+        A writer's own older version makes room, unless another branch still shows it: its readers,
+        if any, hold it themselves.
         """
         with self._lock:
-            if instead_of is not None:
+            if instead_of is not None and not self._is_shared(instead_of):
                 self._open.pop(instead_of.name, None)
             self._open[table.name] = table
             while len(self._open) > TABLES_OPEN_MAX:
                 self._open.popitem(last=False)
+
+    def _is_shared(self, pin: TablePin) -> bool:
+        heads = [branch.head.snapshot for branch in list(self._branches.values())]
+        return sum(head.pins.get(pin.table_key) == pin for head in heads) > 1
 
     def forget_table(self, path: str) -> None:
         """Drop open versions of a table whose Lance sessions saw what was never published."""

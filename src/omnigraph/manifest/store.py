@@ -87,6 +87,16 @@ class ManifestStore:
             hint=f"create one: omnigraph init --schema FILE {where}",
         )
 
+    def listed(self) -> Head:
+        """The newest version by listing: fewer requests, but a long answer at a long history."""
+        stored = self._dataset.latest()
+        if stored is None:
+            raise CorruptionError(
+                f"the manifest {self._path} of {self.where} is missing",
+                hint="restore it from a copy of the graph",
+            )
+        return self._head(stored)
+
     def at(self, version: int) -> Head:
         """A version by number."""
         return self._head(self._dataset.at(version))

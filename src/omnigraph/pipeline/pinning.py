@@ -21,7 +21,11 @@ def opened(location: Location) -> Generator[Repository]:
     """The graph at a place, closed at the end. Raises ``NotFoundError`` if there is none."""
     folder = location.local_path
     if folder is not None and not folder.is_dir():
-        raise NotFoundError(f"no graph at {location.uri}: no such folder")
+        # Spark asks from a process of its own, which need not be in the folder of the program.
+        raise NotFoundError(
+            f"no graph at {location.uri}: no such folder",
+            hint=f"Spark looked for {folder}; give an absolute path",
+        )
     repository = Repository(location)
     try:
         yield repository

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Mapping
@@ -209,6 +210,8 @@ def _own_conf(app: str, master: str) -> dict[str, str]:
         # Otherwise folders of these names appear where the program was started.
         "spark.sql.warehouse.dir": (scratch_folder() / "warehouse").as_uri(),
         "spark.python.worker.faulthandler.enabled": "true",
+        # Over TCP a task waits for a delayed acknowledgement: 40 ms each, more than many tasks do.
+        "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
     }
 
 

@@ -112,11 +112,11 @@ def restate(
 ) -> None:
     """Publish a version that shows the same graph and says something else about its branch.
 
-    ``change`` gets the newest snapshot, as often as somebody else publishes first; None means that
-    there is nothing to say. Makes no commit.
+    ``change`` gets the newest snapshot this process knows of, and a newer one as often as somebody
+    else publishes first; None means that there is nothing to say. Makes no commit.
     """
     with repository.write_lock:
-        head = branch.refresh()
+        head = branch.head
         for attempt in range(1, ATTEMPTS_MAX + 1):
             wanted = change(head.snapshot)
             if wanted is None:

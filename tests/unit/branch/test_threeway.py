@@ -55,9 +55,7 @@ def images(entities: list[Entity]) -> Images:
                 row[name] = value
         rows.append(row)
     present = np.array([e is not None for e in entities], bool)
-    return Images(
-        present=present, rows=pa.Table.from_pylist(rows, schema=SCHEMA), unknown=unknown
-    )
+    return Images(present=present, rows=pa.Table.from_pylist(rows, schema=SCHEMA), unknown=unknown)
 
 
 def entities(found: Images) -> list[Entity]:

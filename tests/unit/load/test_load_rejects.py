@@ -88,7 +88,7 @@ def test_rejects_never_go_over_the_input(
 def test_rejects_that_cannot_be_written_are_told(graph, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n")
-    with pytest.raises(UsageError, match="cannot write rejects to .*: No such file"):
+    with pytest.raises(UsageError, match=r"cannot write rejects to .*: No such file"):
         graph.load(bad, rejects=tmp_path / "none" / "r")
     with pytest.raises(UsageError, match="cannot write rejects to /dev/full: No space left"):
         graph.load(bad, rejects="/dev/full")

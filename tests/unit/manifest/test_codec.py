@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import CorruptionError, FormatError
 from omnigraph.manifest import codec
-from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
+from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.storage.names import TableVersion
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -26,7 +26,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         GraphCommit(
             id=f"C{n}",
             parent_id=f"C{n - 1}" if n > 1 else None,
-            merged_parent_id=draw(st.none() | st.just("M")) if n > 1 else None,
+            merged_parent_id=(merged := draw(st.none() | st.just("M")) if n > 1 else None),
             branch=draw(st.sampled_from(["main", branch])),
             manifest_version=draw(st.integers(1, 9)),
             kind="load",
@@ -34,6 +34,9 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             message=draw(st.none() | TEXT),
             created_at_us=draw(COUNTS),
             changes=draw(st.dictionaries(st.sampled_from(["node:A", "edge:B"]), CHANGES)),
+            path=draw(st.sampled_from(["__manifest", "_branches/X"])),
+            generation=draw(st.integers(1, 99)),
+            merged_place=ManifestPlace(path="_branches/Y", version=3) if merged else None,
         )
         for n in range(depth, 0, -1)
     )
@@ -51,7 +54,15 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         for n in range(draw(st.integers(0, 4)))
     }  # fmt: skip
     return Snapshot(
-        graph_id="G", branch=branch, version=5, schema_hash="h", pins=pins, commits=commits
+        graph_id="G",
+        branch=branch,
+        version=5,
+        schema_hash="h",
+        pins=pins,
+        commits=commits,
+        path=draw(st.sampled_from(["__manifest", "_branches/X"])),
+        rewound_at=draw(st.integers(0, 5)),
+        deleted=draw(st.booleans()),
     )
 
 
@@ -63,7 +74,9 @@ def metadata(snapshot: Snapshot) -> dict[str, str]:
 @given(snapshots())
 def test_a_snapshot_survives_the_round_trip(snapshot: Snapshot) -> None:
     table = codec.to_table(snapshot)
-    back = codec.from_table(table, version=snapshot.version, metadata=metadata(snapshot))
+    back = codec.from_table(
+        table, path=snapshot.path, version=snapshot.version, metadata=metadata(snapshot)
+    )
     assert back == snapshot
 
 
@@ -71,7 +84,9 @@ def test_a_snapshot_survives_the_round_trip(snapshot: Snapshot) -> None:
 def test_the_order_of_rows_does_not_matter(snapshot: Snapshot, random) -> None:
     table = codec.to_table(snapshot)
     order = random.sample(range(table.num_rows), table.num_rows)
-    back = codec.from_table(table.take(order), version=5, metadata=metadata(snapshot))
+    back = codec.from_table(
+        table.take(order), path=snapshot.path, version=5, metadata=metadata(snapshot)
+    )
     assert back == snapshot
 
 
@@ -87,7 +102,9 @@ def test_old_commits_leave_the_window() -> None:
     snapshot = Snapshot(
         graph_id="G", branch="main", version=81, schema_hash="h", pins={}, commits=commits
     )
-    back = codec.from_table(codec.to_table(snapshot), version=81, metadata=metadata(snapshot))
+    back = codec.from_table(
+        codec.to_table(snapshot), path=snapshot.path, version=81, metadata=metadata(snapshot)
+    )
     assert back == replace(snapshot, commits=commits[: codec.COMMITS_MAX])
 
 
@@ -96,7 +113,9 @@ def test_missing_rows_are_corruption(snapshot: Snapshot, gone: str) -> None:
     table = codec.to_table(snapshot)
     kept = [i for i, kind in enumerate(table["object_type"].to_pylist()) if kind != gone]
     with pytest.raises(CorruptionError, match="manifest version 5 cannot be understood"):
-        codec.from_table(table.take(kept), version=5, metadata=metadata(snapshot))
+        codec.from_table(
+            table.take(kept), path=snapshot.path, version=5, metadata=metadata(snapshot)
+        )
 
 
 @pytest.mark.parametrize(

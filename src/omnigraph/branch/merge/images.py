@@ -80,7 +80,7 @@ class Images:
         found = self.presence_unknown
         return Images(
             present=self.present[rows],
-            rows=self.rows.take(pa.array(rows)),
+            rows=_taken(self.rows, rows),
             unknown={name: mask[rows] for name, mask in self.unknown.items()},
             presence_unknown=None if found is None else found[rows],
         )
@@ -90,19 +90,48 @@ def patched(images: Images, rows: Rows, by: Images) -> Images:
     """The images with other states of some rows: ``by`` holds one image for each of ``rows``."""
     if not len(rows):
         return images
-    present = images.present.copy()
-    present[rows] = by.present
     places = np.arange(len(images), dtype=np.int64)
     places[rows] = len(images) + np.arange(len(rows), dtype=np.int64)
     both = pa.concat_tables([images.rows, by.rows])
-    return Images(present=present, rows=both.take(pa.array(places)))
+    doubtful = _overlaid(images.doubtful, rows, by.doubtful)
+    return Images(
+        present=_overlaid(images.present, rows, by.present),
+        rows=_taken(both, places),
+        unknown={
+            name: _overlaid(images.unknown_in(name), rows, by.unknown_in(name))
+            for name in {**images.unknown, **by.unknown}
+        },
+        presence_unknown=doubtful if doubtful.any() else None,
+    )
+
+
+def _taken(rows: pa.Table, places: Rows) -> pa.Table:
+    # A type may have no column but its id: then there is nothing to take, and Arrow would refuse.
+    return rows.take(pa.array(places)) if rows.num_columns else rows
+
+
+def _overlaid(mask: Mask, rows: Rows, by: Mask) -> Mask:
+    result = mask.copy()
+    result[rows] = by
+    return result
 
 
 def absent(count: int, schema: pa.Schema) -> Images:
     """A state without any of the entities."""
-    nullable = pa.schema([f.with_nullable(True) for f in schema])
-    rows = pa.table([pa.nulls(count, f.type) for f in nullable], schema=nullable)
-    return Images(present=np.zeros(count, np.bool_), rows=rows)
+    return spread(np.zeros(count, np.bool_), schema.empty_table())
+
+
+def spread(present: Mask, rows: pa.Table) -> Images:
+    """Rows of the entities that are there, put in their places among those that are not."""
+    schema = pa.schema([f.with_nullable(True) for f in rows.schema])
+    columns = rows.columns
+    if not present.all():
+        places = pa.array(np.cumsum(present) - 1, mask=~present)
+        columns = [
+            c.take(places) if len(c) else pa.chunked_array([pa.nulls(len(present), c.type)])
+            for c in columns
+        ]
+    return Images(present=present, rows=pa.table(columns, schema=schema))
 
 
 def same(prop: MergeProperty, one: Images, other: Images) -> Mask:

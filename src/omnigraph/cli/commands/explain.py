@@ -5,8 +5,6 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.options import (
-    branch_option,
-    commit_option,
     common_options,
     examples,
     json_option,
@@ -14,6 +12,7 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.query_source import QuerySource, source_options
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.state import StateAsked, state_options
 
 
 @click.command(
@@ -21,11 +20,11 @@ from omnigraph.cli.settings import Settings
     epilog=examples(
         "omnigraph explain ./fleet -e 'match { $v: Vessel } return { count($v) }'",
         "omnigraph explain ./fleet calls_of --query fleet.gq --param imo=9300001 --analyze",
+        "omnigraph explain ./fleet -e 'match { $v: Vessel } return { $v.name }' --at v1.0",
     ),
 )
 @source_options
-@branch_option
-@commit_option
+@state_options
 @click.option(
     "--analyze",
     is_flag=True,
@@ -38,8 +37,7 @@ from omnigraph.cli.settings import Settings
 def explain_command(
     settings: Settings,
     source: QuerySource,
-    branch: str,
-    commit: str | None,
+    state: StateAsked,
     analyze: bool,
     timeout_s: float | None,
     memory_bytes: int | None,
@@ -56,15 +54,15 @@ def explain_command(
     from omnigraph.graph import open as open_graph
 
     with open_graph(source.place) as graph:
+        view = state.view(graph)
         with asked.named():
-            found = graph.explain(
+            found = view.explain(
                 asked.text,
                 asked.params,
                 name=asked.name,
-                branch=branch,
-                commit=commit,
                 analyze=analyze,
                 timeout_s=timeout_s,
                 memory_bytes=memory_bytes,
             )
-        output.explained(Explained(explanation=found, branch=branch, commit=commit))
+        commit = view.commit.id if state.pinned else None
+        output.explained(Explained(explanation=found, branch=view.branch, commit=commit))

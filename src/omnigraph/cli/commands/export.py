@@ -15,8 +15,6 @@ from omnigraph.cli.interrupts import answered
 from omnigraph.cli.meter import SilentMeter, Unit
 from omnigraph.cli.options import (
     WORDS,
-    branch_option,
-    commit_option,
     common_options,
     examples,
     json_option,
@@ -24,6 +22,7 @@ from omnigraph.cli.options import (
     target_options,
 )
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.state import StateAsked, state_options
 from omnigraph.cli.streams import is_terminal, stdout_writer
 from omnigraph.errors import UsageError
 
@@ -40,12 +39,12 @@ STDOUT = ("-", "/dev/stdout")
         "omnigraph export ./fleet > fleet.jsonl",
         "omnigraph export ./fleet --type Vessel --type CallsAt --output part.jsonl",
         "omnigraph export ./fleet --commit 01jz8y6n2d --output june.jsonl",
+        "omnigraph export ./fleet --at main@2026-06-30T22:00Z --output june.jsonl",
         "omnigraph export ./fleet --engine spark --format parquet --output s3://lake/fleet",
     ),
 )
 @target_options
-@branch_option
-@commit_option
+@state_options
 @click.option(
     "--type",
     "types",
@@ -83,8 +82,7 @@ def export_command(
     settings: Settings,
     uri: str | None,
     store: str | None,
-    branch: str,
-    commit: str | None,
+    state: StateAsked,
     types: tuple[str, ...],
     output: str | None,
     engine: str,
@@ -102,7 +100,7 @@ def export_command(
     from omnigraph.graph import open as open_graph
 
     with open_graph(place) as graph:
-        view = graph.snapshot(branch, commit=commit)
+        view = state.view(graph)
         if engine == "spark" and output is not None:
             _export_on_spark(settings, view, output, form, types)
         else:

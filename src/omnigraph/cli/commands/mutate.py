@@ -6,12 +6,12 @@ import click
 
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.options import (
-    WORDS,
     actor_option,
     branch_option,
     common_options,
     durability_option,
     examples,
+    if_commit_option,
     json_option,
     message_option,
 )
@@ -30,13 +30,7 @@ from omnigraph.clock import SystemClock
 )
 @source_options
 @branch_option
-@click.option(
-    "--if-commit",
-    type=WORDS,
-    metavar="ID",
-    help="Only if this commit is still the newest of the branch; else nothing is changed and the "
-    "exit code is 4.",
-)
+@if_commit_option
 @message_option
 @actor_option
 @durability_option
@@ -78,8 +72,7 @@ def mutate_command(
                 branch=branch,
                 actor=actor,
                 message=message,
-                # Ids are written in upper case; whoever typed one need not.
-                if_commit=None if if_commit is None else if_commit.strip().upper(),
+                if_commit=if_commit,
             )
         settings.published = result.commit.id if result.commit else None
         output.mutated(result, clock.monotonic_s() - started_s)

@@ -8,8 +8,6 @@ import click
 
 from omnigraph.cli.formats import Format, chosen_format, format_option
 from omnigraph.cli.options import (
-    branch_option,
-    commit_option,
     common_options,
     examples,
     json_option,
@@ -17,6 +15,7 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.query_source import QuerySource, source_options
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.state import StateAsked, state_options
 from omnigraph.cli.streams import is_terminal
 from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
@@ -30,11 +29,11 @@ from omnigraph.errors import UsageError
         "omnigraph query ./fleet --query - --format csv < report.gq > report.csv",
         "omnigraph query ./fleet calls_of --query fleet.gq --params '{\"imo\": 9300001}' --json",
         "omnigraph query ./fleet --query all.gq --commit 01jz8y6n2d --format arrow > rows.arrow",
+        "omnigraph query ./fleet --query all.gq --at main@2026-11-15",
     ),
 )
 @source_options
-@branch_option
-@commit_option
+@state_options
 @format_option
 @limit_options
 @json_option
@@ -43,8 +42,7 @@ from omnigraph.errors import UsageError
 def query_command(
     settings: Settings,
     source: QuerySource,
-    branch: str,
-    commit: str | None,
+    state: StateAsked,
     form: str | None,
     timeout_s: float | None,
     memory_bytes: int | None,
@@ -53,7 +51,7 @@ def query_command(
 
     URI is the graph and NAME the query of a file that has several; when --store names the graph, a
     single word is NAME. The whole query reads one state of the graph: the newest, or that of
-    --commit.
+    --commit or --at.
 
     On a terminal the table fits the window and shows the first 1,000 rows. In a pipe, and in all
     other formats, nothing is left out.
@@ -75,14 +73,12 @@ def query_command(
     with open_graph(source.place) as graph:
         started_s = clock.monotonic_s()
         with asked.named():
-            result = graph.query(
+            result = state.view(graph).query(
                 asked.text,
                 asked.params,
                 name=asked.name,
-                branch=branch,
-                commit=commit,
                 timeout_s=timeout_s,
                 memory_bytes=memory_bytes,
             )
         elapsed_s = clock.monotonic_s() - started_s
-        output.rows(result, chosen, pinned=commit is not None, elapsed_s=elapsed_s)
+        output.rows(result, chosen, pinned=state.pinned, elapsed_s=elapsed_s)

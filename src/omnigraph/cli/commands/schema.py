@@ -15,6 +15,7 @@ from omnigraph.cli.options import (
     target_options,
 )
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.state import StateAsked, state_options
 from omnigraph.cli.text_source import read_text
 from omnigraph.text_file import TextKind
 
@@ -36,21 +37,28 @@ def schema_group() -> None:
     "show",
     epilog=examples(
         "omnigraph schema show ./fleet > fleet.pg",
+        "omnigraph schema show ./fleet --at v1.0",
         "omnigraph schema show ./fleet --json | jq -r .schema_hash",
     ),
 )
 @target_options
+@state_options
 @json_option
 @common_options
 @click.pass_obj
-def show_command(settings: Settings, uri: str | None, store: str | None) -> None:
-    """Print the schema as it was accepted, byte for byte."""
+def show_command(
+    settings: Settings, uri: str | None, store: str | None, state: StateAsked
+) -> None:
+    """Print the schema as it was accepted, byte for byte.
+
+    An earlier state shows the schema that it had.
+    """
     place = target(uri, store)
 
     from omnigraph.graph import open as open_graph
 
     with open_graph(place) as graph:
-        settings.output.schema(graph.snapshot())
+        settings.output.schema(state.view(graph))
 
 
 @schema_group.command(

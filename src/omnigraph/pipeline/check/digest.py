@@ -97,16 +97,20 @@ class Digest:
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Everything that is still in hand."""
         for number, tables in self._pending.items():
-            digest = _digest(self._topics[number], pa.concat_tables(tables))
-            yield from self._sent(number, *digest)
+            topic = self._topics[number]
+            yield from self._sent(number, topic, *_digest(topic, pa.concat_tables(tables)))
         self._pending.clear()
         self._values = 0
 
-    def _sent(self, number: int, hashes: Numbers, values: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _sent(
+        self, number: int, topic: Topic, hashes: Numbers, values: pa.Table
+    ) -> Iterator[pa.RecordBatch]:
         if not values.num_rows:
             return
         for bucket, part in _spread(values, hashes, self._buckets):
-            yield exchange_row(bucket, number, packed(part), committed=self._committed)
+            # Bucket by bucket, because a small table of distinct values stays in the cache.
+            sent = _counted(part) if isinstance(topic, Texts) and topic.distinct else part
+            yield exchange_row(bucket, number, packed(sent), committed=self._committed)
 
 
 def by_bucket(
@@ -166,12 +170,14 @@ def _digest(topic: Topic, rows: pa.Table) -> tuple[Numbers, pa.Table]:
         return hashes, pa.table({"tuple": pa.array(hashes), "holder": pa.array(holders)})
     column = rows.column(0)
     column = column.drop_null() if column.null_count else column
-    if topic.distinct:
-        counted = pc.value_counts(column)
-        values, counts = counted.field("values"), counted.field("counts")
-        hashes = stable_hashes([pa.chunked_array([values])])
-        return hashes, pa.table({"text": values, "rows": counts})
     return stable_hashes([_plain(column)]), pa.table({"text": column})
+
+
+def _counted(texts: pa.Table) -> pa.Table:
+    """Every text once, with the number of its rows."""
+    counted = pc.value_counts(texts.column("text"))
+    rows = counted.field("counts").cast(pa.int32())
+    return pa.table({"text": counted.field("values"), "rows": rows})
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -50,7 +50,8 @@ def ask(
     """The answers; questions that are answered with zero are there too. One job."""
     mine, theirs = _topics(questions)
     scans = _scans(subject, theirs)
-    values = subject.rows * max(1, len(mine)) + sum(s.table.row_count for s in scans)
+    values = sum(subject.tables[topic.table_key].rows for topic in mine)
+    values += sum(subject.committed.row_count(topic.table_key) for topic in theirs)
     buckets = min(max(BUCKETS_MIN, -(-values // BUCKET_VALUES)), BUCKETS_MAX)
     numbers = {topic: i for i, topic in enumerate(dict.fromkeys((*mine, *theirs)))}
     exchanged = _read_input(subject, questions, {numbers[t]: t for t in mine}, buckets)

@@ -1,0 +1,269 @@
+"""Cursors and page tokens: where a reader stands, as text that only this module understands.
+
+    position -> [tokens] -> text that a reader keeps -> [tokens] -> position
+
+Nothing is stored for a reader: the text says everything. It names the graph, the life of the branch
+and the filter it belongs to, so that it cannot be used for anything else, and ends with a checksum,
+so that a cut or mistyped one is noticed. A cursor says which commit was delivered last; a page
+token stands inside of a poll, or inside of the changes of one commit, and lasts no longer.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.errors import ErrorKind, UsageError
+from omnigraph.manifest.refs import branch_path
+from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace
+
+TOKEN_BYTES_MAX = 4096
+_CHECK_BYTES = 9
+"""A multiple of three: the text needs no padding for it."""
+_SALT = b"omnigraph change token 1\n"
+_NUMBER_MAX = (1 << 63) - 1
+_PATH = re.compile(rf"{MAIN_PATH}|{branch_path('[0-9A-Z]{26}')}")
+"""A token is text from outside: it never leads to any other place."""
+
+
+class Reason(StrEnum):
+    """Why a cursor is refused."""
+
+    TOO_LONG = "too_long"
+    DAMAGED = "damaged"
+    NOT_A_CURSOR = "not_a_cursor"
+    """It is a page token."""
+    NOT_A_PAGE_TOKEN = "not_a_page_token"
+    OTHER_GRAPH = "other_graph"
+    OTHER_BRANCH = "other_branch"
+    OTHER_FILTER = "other_filter"
+    OTHER_COMMIT = "other_commit"
+    LEFT_BEHIND = "left_behind"
+    """The branch was reset, and the commit is not in its line any more."""
+
+
+_ANEW = "read a new baseline, or start with 'beginning' or 'now'"
+_HINTS = {
+    Reason.NOT_A_CURSOR: "give it as the page token",
+    Reason.NOT_A_PAGE_TOKEN: "give it as the cursor; page tokens come with pages that are not the "
+    "last of their poll",
+    Reason.OTHER_FILTER: "poll with the kinds, types and ops that it was made with",
+    Reason.OTHER_COMMIT: "give the page token together with the commit it was made for",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Everything up to this commit, and it too, was delivered."""
+
+    commit_id: str
+    place: ManifestPlace
+    """Where the commit is found, so that nobody has to walk there."""
+
+    @staticmethod
+    def at(commit: GraphCommit) -> Position:
+        return Position(commit_id=commit.id, place=commit.place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a token belongs to."""
+
+    graph_id: str
+    path: str
+    """The life of the branch."""
+    filter: str
+    """The digest of the filter."""
+
+    def check(self, other: Binding) -> None:
+        """Refuse a token that was made for something else."""
+        if other.graph_id != self.graph_id:
+            raise rejected(Reason.OTHER_GRAPH, "it belongs to another graph")
+        if other.path != self.path:
+            raise rejected(
+                Reason.OTHER_BRANCH,
+                "it belongs to another branch, or to an earlier life of this one",
+            )
+        if other.filter != self.filter:
+            raise rejected(Reason.OTHER_FILTER, "it was made with another filter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """Where a reader of a branch goes on."""
+
+    binding: Binding
+    position: Position
+
+    def encode(self) -> str:
+        return _encoded("c", *_bound(self.binding), *_placed(self.position))
+
+    @staticmethod
+    def decode(text: object) -> Cursor:
+        fields = _decoded(text, "c", Reason.NOT_A_CURSOR)
+        with _Fields(fields) as taken:
+            return Cursor(binding=taken.binding(), position=taken.position())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollToken:
+    """Where the next page of a poll begins, and where its last page will end."""
+
+    binding: Binding
+    position: Position
+    offset: int
+    """So many changes of the commit after the position were delivered already."""
+    end: Position
+    caught_up: bool
+    """Whether the end was the head of the branch when the poll began."""
+
+    def encode(self) -> str:
+        parts = (*_bound(self.binding), *_placed(self.position), self.offset, *_placed(self.end))
+        return _encoded("p", *parts, int(self.caught_up))
+
+    @staticmethod
+    def decode(text: object) -> PollToken:
+        fields = _decoded(text, "p", Reason.NOT_A_PAGE_TOKEN)
+        with _Fields(fields) as taken:
+            return PollToken(
+                binding=taken.binding(),
+                position=taken.position(),
+                offset=taken.number(),
+                end=taken.position(),
+                caught_up=bool(taken.number()),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockToken:
+    """Where the next page of one commit's changes begins."""
+
+    binding: Binding
+    """Of the branch that the commit was made on."""
+    commit: Position
+    offset: int
+
+    def encode(self) -> str:
+        return _encoded("b", *_bound(self.binding), *_placed(self.commit), self.offset)
+
+    @staticmethod
+    def decode(text: object) -> BlockToken:
+        fields = _decoded(text, "b", Reason.NOT_A_PAGE_TOKEN)
+        with _Fields(fields) as taken:
+            return BlockToken(
+                binding=taken.binding(), commit=taken.position(), offset=taken.number()
+            )
+
+
+def rejected(reason: Reason, why: str) -> UsageError:
+    """The error for a cursor or page token that cannot be used."""
+    return UsageError(
+        f"change cursor rejected: {why}",
+        kind=ErrorKind.CURSOR_REJECTED,
+        hint=_HINTS.get(reason, _ANEW),
+        details={"reason": str(reason)},
+    )
+
+
+_WORDS = {
+    "c": "it is a cursor, not a page token",
+    "p": "it is a page token, not a cursor",
+    "b": "it is a page token of one commit's changes",
+}
+
+
+def _bound(binding: Binding) -> tuple[str, str, str]:
+    return binding.graph_id, binding.path, binding.filter
+
+
+def _placed(position: Position) -> tuple[str, str, int]:
+    return position.commit_id, position.place.path, position.place.version
+
+
+def _encoded(kind: str, *fields: str | int) -> str:
+    content = json.dumps([kind, *fields], separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(_check(content) + content).decode().rstrip("=")
+
+
+def _decoded(text: object, kind: str, otherwise: Reason) -> list[Any]:
+    """The fields of a token of this kind."""
+    if not isinstance(text, str):
+        raise rejected(Reason.DAMAGED, f"it is no text but {type(text).__name__}")
+    trimmed = text.strip()
+    if len(trimmed) > TOKEN_BYTES_MAX:
+        raise rejected(Reason.TOO_LONG, f"it is longer than {TOKEN_BYTES_MAX} bytes")
+    fields = _content(trimmed)
+    if fields[0] != kind:
+        raise rejected(otherwise, _WORDS[fields[0]])
+    return fields[1:]
+
+
+def _content(text: str) -> list[Any]:
+    try:
+        ascii_text = text.encode("ascii")
+        padded = ascii_text + b"=" * (-len(ascii_text) % 4)
+        found = base64.b64decode(padded, altchars=b"-_", validate=True)
+        check, content = found[:_CHECK_BYTES], found[_CHECK_BYTES:]
+        fields = json.loads(content) if check == _check(content) else None
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, list) or not fields or fields[0] not in _WORDS:
+        raise rejected(Reason.DAMAGED, "it is damaged, or was never one")
+    return fields
+
+
+def _check(content: bytes) -> bytes:
+    return hashlib.sha256(_SALT + content).digest()[:_CHECK_BYTES]
+
+
+class _Fields:
+    """Fields of a token, taken in their order; whatever does not fit makes it a damaged one."""
+
+    def __init__(self, fields: list[Any]) -> None:
+        self._left = list(fields)
+
+    def __enter__(self) -> _Fields:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._left:
+            raise self._misfit()
+
+    def binding(self) -> Binding:
+        return Binding(graph_id=self._text(), path=self._path(), filter=self._text())
+
+    def position(self) -> Position:
+        commit_id, path = self._text(), self._path()
+        return Position(commit_id=commit_id, place=ManifestPlace(path=path, version=self.number()))
+
+    def number(self) -> int:
+        value = self._next()
+        if type(value) is not int or not 0 <= value <= _NUMBER_MAX:
+            raise self._misfit()
+        return value
+
+    def _text(self) -> str:
+        value = self._next()
+        if not isinstance(value, str):
+            raise self._misfit()
+        return value
+
+    def _path(self) -> str:
+        path = self._text()
+        if _PATH.fullmatch(path) is None:
+            raise self._misfit()
+        return path
+
+    def _next(self) -> Any:
+        if not self._left:
+            raise self._misfit()
+        return self._left.pop(0)
+
+    @staticmethod
+    def _misfit() -> UsageError:
+        return rejected(Reason.DAMAGED, "it is damaged, or was never one")

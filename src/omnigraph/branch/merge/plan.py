@@ -1,0 +1,131 @@
+"""All tables of a merge together: what theirs changed, decided as far as it can be.
+
+    bases, ours, theirs -> [plan] -> conflicts, or a delta for the one door
+
+Only tables that theirs changed are planned. The others are looked at when a broken rule leads to
+them: an edge that ours drew to a node that theirs deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from omnigraph.branch.merge.bases import History, is_changed, table_sides
+from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames
+from omnigraph.branch.merge.resolve import Decisions
+from omnigraph.branch.merge.tables import NOTHING, TablePlan, Undo, open_conflicts, plan_table
+from omnigraph.branch.merge.threeway import Granularity
+from omnigraph.errors import MergeConflictError
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.schema.catalog import Catalog
+from omnigraph.write.delta import GraphDelta, TableDelta
+
+
+class MergePlan:
+    """A merge on one state of ours. Tables are planned when they are asked for, each once."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        history: History,
+        bases: Sequence[Snapshot],
+        ours: Snapshot,
+        *,
+        granularity: Granularity,
+        decisions: Decisions,
+        names: SideNames,
+    ) -> None:
+        self._history = history
+        self._bases = bases
+        self._ours = ours
+        self._granularity = granularity
+        self._decisions = decisions
+        self.names = names
+        self.catalog: Catalog = repository.schema(ours.schema_hash).catalog
+        self._plans: dict[str, TablePlan] = {}
+        _check_schemas(repository, bases, ours, history.theirs, names)
+        self.changed: tuple[str, ...] = tuple(
+            t.table_key for t in self.catalog.types() if is_changed(history, bases, ours, t)
+        )
+        """Table keys that theirs changed, in the order of the schema."""
+
+    def at(self, table_key: str) -> TablePlan | None:
+        """The plan of a table; None for a type that there is not."""
+        if table_key not in self._plans:
+            graph_type = next((t for t in self.catalog.types() if t.table_key == table_key), None)
+            if graph_type is None:
+                return None
+            sides = table_sides(self._history, self._bases, self._ours, graph_type)
+            self._plans[table_key] = plan_table(sides, self._granularity, self._decisions)
+        return self._plans[table_key]
+
+    def conflicts(self) -> list[MergeConflict]:
+        """What both sides changed and nobody decided."""
+        return [
+            c
+            for key in self.changed
+            if (plan := self.at(key)) is not None
+            for c in open_conflicts(plan, self.names)
+        ]
+
+    def used(self) -> set[Entity]:
+        """Entities whose resolutions were needed."""
+        return {e for plan in self._plans.values() for e in plan.settled.used}
+
+    def delta(self, undo: Mapping[str, Undo] | None = None) -> GraphDelta:
+        """The change of ours, without what is undone."""
+        taken_back = undo or {}
+        tables: dict[str, TableDelta] = {}
+        for graph_type in self.catalog.types():
+            key = graph_type.table_key
+            if key not in self.changed and key not in taken_back:
+                continue
+            plan = self.at(key)
+            delta = plan.delta(taken_back.get(key, NOTHING)) if plan is not None else None
+            if delta is not None:
+                tables[key] = delta
+        return GraphDelta(tables=tables)
+
+
+def _check_schemas(
+    repository: Repository,
+    bases: Sequence[Snapshot],
+    ours: Snapshot,
+    theirs: Snapshot,
+    names: SideNames,
+) -> None:
+    """A merge moves data. A schema moves by fast-forward, so theirs must not have a newer one."""
+    if theirs.schema_hash == ours.schema_hash:
+        return
+    if any(base.schema_hash != theirs.schema_hash for base in bases):
+        raise _schema_conflict(
+            f"the schema of '{names.theirs}' is not the one of '{names.ours}'", names
+        )
+    own = repository.schema(ours.schema_hash).catalog
+    known = {(t.id, t.incarnation): {p.id for p in t.properties} for t in own.types()}
+    for graph_type in repository.schema(theirs.schema_hash).catalog.types():
+        type_id = (graph_type.id, graph_type.incarnation)
+        lost = {p.id for p in graph_type.properties} - known.get(type_id, set())
+        if type_id in known and not lost:
+            continue
+        changed = any(
+            theirs.pins.get(graph_type.table_key) != base.pins.get(graph_type.table_key)
+            for base in bases
+        )
+        if changed:
+            raise _schema_conflict(
+                f"'{names.theirs}' changed entities of {graph_type.name}, "
+                f"of which '{names.ours}' dropped something",
+                names,
+            )
+
+
+def _schema_conflict(message: str, names: SideNames) -> MergeConflictError:
+    return MergeConflictError(
+        f"{message}; nothing was published",
+        (),
+        hint=f"merge '{names.ours}' into '{names.theirs}' first; the way back is then a fast "
+        "forward, which takes the schema along",
+        details={"ours": names.ours, "theirs": names.theirs},
+    )

@@ -1,0 +1,81 @@
+"""Taking a commit back, as a new commit.
+
+    commit -> merge with base = the commit, theirs = its first parent -> [publish]
+
+What the commit changed and nobody has changed since goes back to what it was. What somebody has
+changed since is a conflict, told and decided as in a merge. A merge commit goes back to its
+first parent: what came from the other branch is taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.branch.merge.conflicts import SideNames
+from omnigraph.branch.merge.resolve import Decisions, Resolution, as_resolutions
+from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.run import ThreeWay, carry_out
+from omnigraph.branch.merge.threeway import Granularity
+from omnigraph.errors import ErrorKind, UsageError
+from omnigraph.manifest.refs import check_branch_name
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.manifest.targets import Target, find_commit
+from omnigraph.write.plan import check_lineage_text
+from omnigraph.write.publish import WriteRequest
+
+REVERT_ID_LENGTH = 10
+"""So much of an id tells commits apart in messages."""
+
+
+def revert(
+    repository: Repository,
+    commit: str | GraphCommit,
+    *,
+    branch: str = MAIN,
+    granularity: str = "property",
+    prefer: str | None = None,
+    resolutions: Sequence[Resolution] | bytes | None = None,
+    dry_run: bool = False,
+    actor: str | None = None,
+    message: str | None = None,
+) -> MergeResult:
+    """Undo one commit on a branch, as one new commit or not at all.
+
+    *Ours* is the branch as it is, *theirs* the state before the commit. Raises
+    ``MergeConflictError`` where later commits changed the same things.
+    """
+    branch = check_branch_name(branch)
+    check_lineage_text(actor, message)
+    if granularity not in list(Granularity):
+        raise UsageError(f"not a granularity: {granularity!r}", hint="say 'property' or 'row'")
+    decisions = Decisions.of(prefer, as_resolutions(resolutions))
+    if isinstance(commit, str):
+        commit = find_commit(repository, Target(branch=branch, commit=commit))
+    parents = repository.lineage.parents(commit)
+    if not parents:
+        raise UsageError(
+            f"commit {commit.id} has no parent to go back to",
+            kind=ErrorKind.PARENTLESS_COMMIT,
+            hint="it made the graph: choose a later commit",
+            details={"graph_commit_id": commit.id},
+        )
+    short = commit.id[:REVERT_ID_LENGTH]
+    work = ThreeWay(
+        repository,
+        repository.lineage.snapshot(parents[0].place),
+        base=repository.lineage.snapshot(commit.place),
+        names=SideNames(ours=branch, theirs=f"before {short}"),
+        granularity=Granularity(granularity),
+        decisions=decisions,
+    )
+    request = WriteRequest(
+        kind="revert",
+        branch=branch,
+        prepare=work.prepare,
+        actor=actor,
+        message=message if message is not None else f"revert {commit.id}",
+        on_newest=True,
+        decides_anew=True,
+    )
+    return carry_out(repository, work, request, dry_run=dry_run)

@@ -1,0 +1,280 @@
+"""Broken rules of the schema as conflicts: who takes part, and what to undo.
+
+    delta -> the one validator -> violations -> [rules] -> conflicts, or changes to take back
+
+Two sides can be right each for itself and wrong together: one deletes a node, the other draws an
+edge to it. The validator finds that; here it is told which entities take part and which side
+changed them. A decision for one side takes back what the other side did to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.branch.delta import RowDelta, Side
+from omnigraph.branch.merge.conflicts import ConflictKind, Entity, MergeConflict, SideNames
+from omnigraph.branch.merge.plan import MergePlan
+from omnigraph.branch.merge.resolve import Decisions, Take
+from omnigraph.branch.merge.tables import NOTHING, TablePlan, Undo
+from omnigraph.errors import Violation
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.write.delta import GraphDelta
+from omnigraph.write.rules.words import out_of_bounds
+from omnigraph.write.txn import WriteTxn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A delta that broke rules, with all that is needed to say how."""
+
+    txn: WriteTxn
+    plan: MergePlan
+    delta: GraphDelta
+
+    @property
+    def names(self) -> SideNames:
+        return self.plan.names
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.txn.schema.catalog
+
+    def rows(self, table_key: str, ids: Iterable[str], columns: tuple[str, ...]) -> list[Any]:
+        """Entities as they will be: from the delta, else as they are committed."""
+        wanted = list(ids)
+        found: dict[str, Any] = {}
+        if self.txn.row_count(table_key) and wanted:
+            asked = pa.array(wanted, pa.string())
+            table = self.txn.lookup(table_key, "id", asked, ("id", *columns))
+            found = {row["id"]: row for row in table.to_pylist()}
+        own = self.delta.tables.get(table_key)
+        if own is not None:
+            for entity_id in own.removed.to_pylist():
+                found.pop(entity_id, None)
+            table = own.rows.select(["id", *columns])
+            found |= {r["id"]: r for r in table.to_pylist() if r["id"] in set(wanted)}
+        return [found[i] for i in wanted if i in found]
+
+    def having(
+        self, table_key: str, column: str, value: Any, columns: tuple[str, ...]
+    ) -> list[Any]:
+        """Entities with a value, as they will be."""
+        own = self.delta.tables.get(table_key)
+        found: dict[str, Any] = {}
+        if self.txn.row_count(table_key):
+            kind = table_schema(self.catalog.table(table_key)).field(column).type
+            names = tuple(dict.fromkeys(("id", column, *columns)))
+            table = self.txn.lookup(table_key, column, pa.array([value], kind), names)
+            found = {row["id"]: row for row in table.to_pylist()}
+        if own is not None:
+            touched = {*own.removed.to_pylist(), *own.rows.column("id").to_pylist()}
+            found = {i: row for i, row in found.items() if i not in touched}
+            names = tuple(dict.fromkeys(("id", column, *columns)))
+            rows = own.rows.select(list(names)).to_pylist()
+            found |= {r["id"]: r for r in rows if r[column] == value}
+        return list(found.values())
+
+
+def rule_conflicts(violations: Sequence[Violation], checked: Checked) -> list[MergeConflict]:
+    """Every violation as a conflict, each once."""
+    found: dict[tuple[ConflictKind, tuple[Entity, ...], str], MergeConflict] = {}
+    bounded: set[str] = set()
+    for violation in violations:
+        match violation.rule:
+            case "endpoint":
+                conflicts = [_orphan(violation, checked)]
+            case "unique":
+                conflicts = [_unique(violation, checked)]
+            case "cardinality":
+                key = f"edge:{violation.type_name}"
+                conflicts = [] if key in bounded else _cardinality(violation, checked)
+                bounded.add(key)
+            case _:
+                conflicts = [_value(violation, checked)]
+        for conflict in conflicts:
+            found.setdefault((conflict.kind, conflict.entities, conflict.message), conflict)
+    return list(found.values())
+
+
+def undone(
+    conflicts: Sequence[MergeConflict],
+    decisions: Decisions,
+    undo: Mapping[str, Undo],
+    plan: MergePlan,
+) -> tuple[dict[str, Undo], list[MergeConflict], set[Entity]]:
+    """What decisions about broken rules take back.
+
+    Returns everything that is taken back now, the conflicts that no decision settles, and the
+    entities whose resolution was used.
+    """
+    result, left, used = dict(undo), list[MergeConflict](), set[Entity]()
+    for conflict in conflicts:
+        named = [e for e in conflict.entities if e in decisions.resolutions]
+        used |= set(named)
+        takes = {decisions.resolutions[e].take for e in named} or {decisions.prefer}
+        take = takes.pop() if len(takes) == 1 else None
+        more = _more(conflict.entities, take, result, plan)
+        if not more:
+            left.append(conflict)
+        for key, own in more.items():
+            known = result.get(key, NOTHING)
+            result[key] = Undo(
+                of_theirs=known.of_theirs | own.of_theirs, of_ours=known.of_ours | own.of_ours
+            )
+    return result, left, used
+
+
+def _more(
+    entities: Sequence[Entity],
+    take: Take | None,
+    undo: Mapping[str, Undo],
+    plan: MergePlan,
+) -> dict[str, Undo]:
+    """What a decision about some entities adds to what is undone already."""
+    added: dict[str, Undo] = {}
+    for entity in entities:
+        key, table = entity.table_key, plan.at(entity.table_key)
+        if table is None:
+            continue
+        known, own = undo.get(key, NOTHING), added.get(key, NOTHING)
+        one = frozenset({entity.id})
+        if take in (Take.OURS, Take.BASE) and table.changed_by_theirs(entity.id):
+            own = replace(own, of_theirs=own.of_theirs | one)
+        if take in (Take.THEIRS, Take.BASE) and table.changed_by_ours(entity.id):
+            own = replace(own, of_ours=own.of_ours | one)
+        own = Undo(of_theirs=own.of_theirs - known.of_theirs, of_ours=own.of_ours - known.of_ours)
+        if own:
+            added[key] = own
+    return added
+
+
+def _orphan(violation: Violation, checked: Checked) -> MergeConflict:
+    edge_type = checked.catalog.edges[violation.type_name]
+    edge = _entity(violation)
+    column = violation.property_name or "src"
+    node_name = edge_type.source if column == "src" else edge_type.target
+    rows = checked.rows(edge.table_key, [edge.id], (column,))
+    ends = [Entity(kind="node", type_name=node_name, id=row[column]) for row in rows]
+    missing = str(ends[0]) if ends else f"a {node_name}"
+    message = (
+        f"{edge} would have no {'start' if column == 'src' else 'end'}: {missing} is not there"
+    )
+    return _made(ConflictKind.ORPHAN_EDGE, violation, (edge, *ends), message, checked)
+
+
+def _unique(violation: Violation, checked: Checked) -> MergeConflict:
+    entity, graph_type = _entity(violation), _type(violation, checked)
+    holders: dict[str, None] = {}
+    name = violation.property_name
+    for group in graph_type.unique:
+        if name is not None and group != (name,):
+            continue
+        for row in checked.rows(entity.table_key, [entity.id], group):
+            if any(row[m] is None for m in group):
+                continue
+            others = checked.having(entity.table_key, group[0], row[group[0]], group)
+            same = [o["id"] for o in others if all(o[m] == row[m] for m in group)]
+            holders |= dict.fromkeys(i for i in same if i != entity.id)
+    others = [replace(entity, id=i) for i in holders]
+    return _made(
+        ConflictKind.UNIQUE_VIOLATION, violation, (entity, *others), violation.message, checked
+    )
+
+
+def _cardinality(violation: Violation, checked: Checked) -> list[MergeConflict]:
+    """All sources of an edge type whose number of edges is wrong, each with its edges."""
+    edge_type = checked.catalog.edges[violation.type_name]
+    plan = checked.plan.at(edge_type.table_key)
+    touched = _edges_touched(plan) if plan is not None else {}
+    low, high = edge_type.cardinality.low, edge_type.cardinality.high
+    found: list[MergeConflict] = []
+    for source, ids in touched.items():
+        edges = checked.having(edge_type.table_key, "src", source, ("src",))
+        if low <= len(edges) and (high is None or len(edges) <= high):
+            continue
+        if not checked.rows(f"node:{edge_type.source}", [source], ()):
+            continue
+        entities = [Entity(kind="edge", type_name=edge_type.name, id=i) for i in sorted(ids)]
+        message = out_of_bounds(edge_type, source, len(edges))
+        first = replace(violation, entity_id=entities[0].id)
+        found.append(_made(ConflictKind.CARDINALITY_VIOLATION, first, entities, message, checked))
+    return found
+
+
+def _edges_touched(plan: TablePlan) -> dict[str, set[str]]:
+    """The edges that either side changed, by their source before or after."""
+    found: dict[str, set[str]] = {}
+    sides = plan.sides
+    for delta in (sides.alone, sides.ours_delta):
+        for side in ("before", "after"):
+            _collect(delta, side, found)
+    for images in (sides.base, sides.theirs):
+        sources = images.rows.column("src").to_pylist()
+        for i, entity_id in enumerate(sides.ids.to_pylist()):
+            if images.present[i] and sources[i] is not None:
+                found.setdefault(sources[i], set()).add(entity_id)
+    return found
+
+
+def _collect(delta: RowDelta, side: Side, found: dict[str, set[str]]) -> None:
+    rows = delta.images(side, delta.having(side), ("id", "src"))
+    for row in rows.to_pylist():
+        found.setdefault(row["src"], set()).add(row["id"])
+
+
+def _value(violation: Violation, checked: Checked) -> MergeConflict:
+    entities = (_entity(violation),) if violation.entity_id is not None else ()
+    message = f"{entities[0]}: {violation.message}" if entities else violation.message
+    kind = ConflictKind.VALUE_CONSTRAINT_VIOLATION
+    return _made(kind, violation, entities, message, checked)
+
+
+def _made(
+    kind: ConflictKind,
+    violation: Violation,
+    entities: Sequence[Entity],
+    message: str,
+    checked: Checked,
+) -> MergeConflict:
+    told = [text for e in entities if (text := _who(e, checked))]
+    return MergeConflict(
+        kind=kind,
+        entity_kind=violation.entity_kind,
+        type_name=violation.type_name,
+        entity_id=violation.entity_id,
+        message=f"{message} ({'; '.join(told[:4])})" if told else message,
+        entities=tuple(entities),
+    )
+
+
+def _who(entity: Entity, checked: Checked) -> str | None:
+    """Which side did something to an entity."""
+    plan = checked.plan.at(entity.table_key)
+    if plan is None:
+        return None
+    by = [
+        f"'{name}'"
+        for name, changed in (
+            (checked.names.ours, plan.changed_by_ours(entity.id)),
+            (checked.names.theirs, plan.changed_by_theirs(entity.id)),
+        )
+        if changed
+    ]
+    return f"{' and '.join(by)} changed {entity}" if by else None
+
+
+def _entity(violation: Violation) -> Entity:
+    return Entity(
+        kind=violation.entity_kind,
+        type_name=violation.type_name,
+        id=violation.entity_id or "",
+    )
+
+
+def _type(violation: Violation, checked: Checked) -> GraphType:
+    return checked.catalog.table(f"{violation.entity_kind}:{violation.type_name}")

@@ -1,0 +1,242 @@
+"""One table of a merge: from its sides and the decisions to the delta that ours will take.
+
+    sides -> three-way -> decisions -> [table plan] -> TableDelta
+
+Rules are checked later, over all tables together. What has to be undone to keep them comes back
+here as sets of ids: a change of theirs that is undone is left out, one of ours is taken back.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.branch.delta import Op, RowDelta
+from omnigraph.branch.merge.bases import TableSides, places, read
+from omnigraph.branch.merge.conflicts import (
+    ConflictKind,
+    Entity,
+    MergeConflict,
+    PropertyConflict,
+    Record,
+    SideNames,
+    delete_text,
+    insert_text,
+    records,
+    update_text,
+    value_of,
+)
+from omnigraph.branch.merge.images import Images, Mask, patched
+from omnigraph.branch.merge.resolve import Decisions, Settled, settle
+from omnigraph.branch.merge.threeway import (
+    OURS,
+    Contested,
+    Granularity,
+    Verdict,
+    assemble,
+    three_way,
+)
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
+from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
+
+_KINDS = {
+    Contested.DIVERGENT_INSERT: ConflictKind.DIVERGENT_INSERT,
+    Contested.DIVERGENT_UPDATE: ConflictKind.DIVERGENT_UPDATE,
+    Contested.DELETE_VS_UPDATE: ConflictKind.DELETE_VS_UPDATE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """Changes of one table that a decision takes back, by id."""
+
+    of_theirs: frozenset[str] = frozenset()
+    of_ours: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.of_theirs or self.of_ours)
+
+
+NOTHING = Undo()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePlan:
+    """What a merge makes of one table."""
+
+    sides: TableSides
+    settled: Settled
+    merged: Images
+    """The result for the contested entities."""
+
+    @property
+    def type(self) -> GraphType:
+        return self.sides.type
+
+    @cached_property
+    def _touched(self) -> Mask:
+        """Contested entities whose result is not simply what ours has."""
+        verdict = self.settled.verdict
+        result = verdict.presence != OURS
+        for choice in verdict.choices.values():
+            result = result | (choice != OURS)
+        return result
+
+    def changed_by_theirs(self, entity_id: str) -> bool:
+        """Whether the delta holds a change of theirs to this entity."""
+        row = self.sides.place(entity_id)
+        return bool(self._touched[row]) if row >= 0 else _has(self.sides.alone, entity_id)
+
+    def changed_by_ours(self, entity_id: str) -> bool:
+        """Whether ours changed this entity since the base."""
+        return _has(self.sides.ours_delta, entity_id)
+
+    def delta(self, undo: Undo = NOTHING) -> TableDelta | None:
+        """The change of ours; None when there is none."""
+        parts = [self._alone(undo), self._contested(undo), self._taken_back(undo)]
+        rows = [part for part, _ in parts if part.num_rows]
+        removed = [ids for _, ids in parts if len(ids)]
+        if not rows and not removed:
+            return None
+        pin = self.sides.adoptable
+        return TableDelta(
+            type=self.type,
+            mode=WriteMode.MERGE,
+            rows=pa.concat_tables(rows) if rows else table_schema(self.type).empty_table(),
+            removed=pa.concat_arrays(removed) if removed else NO_IDS,
+            adopt=replace(pin, table_key=self.type.table_key) if pin and not undo else None,
+        )
+
+    def _alone(self, undo: Undo) -> tuple[pa.Table, pa.StringArray]:
+        """What theirs changed alone: as it is there."""
+        delta = self.sides.alone
+        if undo.of_theirs:
+            delta = delta.select(~_among(delta.ids, undo.of_theirs))
+        kept, gone = delta.rows(Op.INSERT, Op.UPDATE), delta.rows(Op.DELETE)
+        images = read(delta, "after", kept, self.type)
+        return self._whole(delta.ids.take(pa.array(kept)), images), delta.ids.take(pa.array(gone))
+
+    def _contested(self, undo: Undo) -> tuple[pa.Table, pa.StringArray]:
+        """What both touched: as it was decided."""
+        ids, touched = self.sides.ids, self._touched
+        if undo:
+            touched = touched & ~_among(ids, undo.of_theirs | undo.of_ours)
+        kept = pa.array(np.flatnonzero(touched & self.merged.present))
+        gone = pa.array(np.flatnonzero(touched & ~self.merged.present & self.sides.ours.present))
+        return self._whole(ids.take(kept), self.merged.take(kept.to_numpy())), ids.take(gone)
+
+    def _taken_back(self, undo: Undo) -> tuple[pa.Table, pa.StringArray]:
+        """What ours changed and must not: as theirs has it, or as it was."""
+        delta = self.sides.ours_delta
+        rows = np.flatnonzero(_among(delta.ids, undo.of_ours))
+        ids = delta.ids.take(pa.array(rows))
+        images = read(delta, "before", rows, self.type)
+        contested = places(ids, self.sides.ids)
+        theirs = np.flatnonzero((contested >= 0) & ~_among(ids, undo.of_theirs))
+        images = patched(images, theirs, self.sides.theirs.take(contested[theirs]))
+        kept = np.flatnonzero(images.present)
+        gone = np.flatnonzero(~images.present & (delta.after[rows] >= 0))
+        return self._whole(ids.take(pa.array(kept)), images.take(kept)), ids.take(pa.array(gone))
+
+    def _whole(self, ids: pa.StringArray, images: Images) -> pa.Table:
+        """Images with their ids, in the columns of the table."""
+        schema = table_schema(self.type)
+        columns = [ids if f.name == "id" else images.rows.column(f.name) for f in schema]
+        return pa.table(columns, schema=schema)
+
+
+def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions) -> TablePlan:
+    """Decide everything that can be decided about a table."""
+    verdict = three_way(sides.properties, sides.base, sides.ours, sides.theirs, granularity)
+    settled = settle(sides, verdict, decisions)
+    states = [sides.ours, sides.theirs, sides.base]
+    if settled.given is not None:
+        states.append(settled.given)
+    return TablePlan(
+        sides=sides,
+        settled=settled,
+        merged=assemble(sides.properties, settled.verdict, states),
+    )
+
+
+def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:
+    """What nobody has decided, in the order of the ids."""
+    verdict, sides = plan.settled.verdict, plan.sides
+    rows = verdict.conflicts
+    if not len(rows):
+        return []
+    base, ours, theirs = (_records(s.take(rows)) for s in (sides.base, sides.ours, sides.theirs))
+    return [
+        _conflict(sides, verdict, int(row), (base[i], ours[i], theirs[i]), names)
+        for i, row in enumerate(rows)
+    ]
+
+
+def _conflict(
+    sides: TableSides,
+    verdict: Verdict,
+    row: int,
+    states: tuple[Record | None, Record | None, Record | None],
+    names: SideNames,
+) -> MergeConflict:
+    base, ours, theirs = states
+    graph_type, contested = sides.type, Contested(int(verdict.contested[row]))
+    entity = Entity(kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py())
+    properties = tuple(
+        PropertyConflict(
+            name=p.name,
+            base=value_of(base, p.name),
+            ours=value_of(ours, p.name),
+            theirs=value_of(theirs, p.name),
+            base_known=bool(base is not None and not sides.base.unknown_in(p.name)[row]),
+        )
+        for p in sides.properties
+        if verdict.disputed[p.name][row]
+    )
+    match contested:
+        case Contested.DIVERGENT_INSERT:
+            message = insert_text(entity, properties, names)
+        case Contested.DIVERGENT_UPDATE:
+            message = update_text(entity, properties, names)
+        case _:
+            message = delete_text(entity, base, ours, theirs, names)
+    return MergeConflict(
+        kind=_KINDS[contested],
+        entity_kind=entity.kind,
+        type_name=entity.type_name,
+        entity_id=entity.id,
+        message=message,
+        properties=properties,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+        entities=(entity,),
+    )
+
+
+def _records(images: Images) -> list[Record | None]:
+    """Images as plain data; None where there is no entity, or nobody knows."""
+    if not images.rows.num_columns:
+        return [{"properties": {}} if p else None for p in images.present]
+    known = images.present & ~images.doubtful
+    found = records(images.rows)
+    return [r if k else None for r, k in zip(found, known, strict=True)]
+
+
+def _among(ids: pa.StringArray, wanted: frozenset[str]) -> Mask:
+    if not wanted or not len(ids):
+        return np.zeros(len(ids), np.bool_)
+    found = pc.is_in(ids, value_set=pa.array(sorted(wanted), pa.string()))
+    return found.to_numpy(zero_copy_only=False)
+
+
+def _has(delta: RowDelta, entity_id: str) -> bool:
+    return bool(delta.ids.index(entity_id).as_py() >= 0)

@@ -1,0 +1,148 @@
+"""A history drawn as lanes, like `git log --graph`.
+
+    commits with their parents -> [lanes] -> rows of characters
+
+Each line of development is a lane. A lane stays in its column from where it begins to where it
+ends, and an empty column is used again; a commit with two parents, and two lines that come from one
+commit, are drawn as a row of their own between commits:
+
+    * m        m has the parents b and c
+    ├─╮
+    │ * c
+    * │ b
+    ├─╯        both come from a
+    * a
+
+It knows nothing but ids, and prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+COMMIT: Final = "*"
+_ASCII = str.maketrans("│─├┤┼╮╯", "|-+++\\/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneRow:
+    """One line of the drawing."""
+
+    text: str
+    colours: tuple[int, ...]
+    """Which line of development each character belongs to, by a number; -1 is none."""
+    commit_id: str | None = None
+    """The commit that stands in this line, if one does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lane:
+    """A line of development on its way down."""
+
+    waits_for: str
+    """The next commit in it."""
+    colour: int
+
+
+def draw(history: Iterable[tuple[str, Sequence[str]]], *, ascii_only: bool = False) -> list[LaneRow]:
+    """Rows for commits in an order that has each before its parents; parents may be left out."""
+    return list(_Drawing(ascii_only).rows(history))
+
+
+class _Drawing:
+    """The lanes as they are between two commits; None is an empty column."""
+
+    def __init__(self, ascii_only: bool) -> None:
+        self._lanes: list[_Lane | None] = []
+        self._begun = 0
+        self._ascii_only = ascii_only
+
+    def rows(self, history: Iterable[tuple[str, Sequence[str]]]) -> Iterator[LaneRow]:
+        for commit_id, parents in history:
+            column = self._column_of(commit_id)
+            if column is None:
+                column = self._begin(commit_id, after=-1)
+            yield self._row({column: COMMIT}, commit_id=commit_id)
+            yield from self._go_on(column, list(dict.fromkeys(parents)))
+
+    def _go_on(self, column: int, parents: Sequence[str]) -> Iterator[LaneRow]:
+        """From a commit to its parents."""
+        lane = self._lanes[column]
+        if not parents or lane is None:
+            self._end(column)
+            return
+        for merged in parents[1:]:
+            other = self._column_of(merged)
+            if other is None:
+                other = self._begin(merged, after=column)
+                yield self._bridge(column, other, "╮")
+            else:
+                yield self._bridge(column, other, "┤")
+        first = self._column_of(parents[0])
+        self._lanes[column] = _Lane(waits_for=parents[0], colour=lane.colour)
+        if first is not None:
+            # Two lanes lead to one commit: the one further left goes on.
+            left, right = sorted((first, column))
+            yield self._bridge(left, right, "╯")
+            self._end(right)
+
+    def _column_of(self, commit_id: str) -> int | None:
+        for column, lane in enumerate(self._lanes):
+            if lane is not None and lane.waits_for == commit_id:
+                return column
+        return None
+
+    def _begin(self, commit_id: str, *, after: int) -> int:
+        """A new lane in the first empty column behind another one."""
+        lane = _Lane(waits_for=commit_id, colour=self._begun)
+        self._begun += 1
+        for column in range(after + 1, len(self._lanes)):
+            if self._lanes[column] is None:
+                self._lanes[column] = lane
+                return column
+        self._lanes.append(lane)
+        return len(self._lanes) - 1
+
+    def _end(self, column: int) -> None:
+        self._lanes[column] = None
+        while self._lanes and self._lanes[-1] is None:
+            self._lanes.pop()
+
+    def _bridge(self, one: int, other: int, corner: str) -> LaneRow:
+        """A row that joins two lanes; ``corner`` is drawn where the right one is."""
+        left, right = sorted((one, other))
+        drawn = {left: "├", right: corner}
+        for column in range(left + 1, right):
+            drawn[column] = "─" if self._lanes[column] is None else "┼"
+        # The lane that begins, ends or is joined gives the colour.
+        lane = self._lanes[max(one, other)]
+        return self._row(drawn, between=(left, right), colour=lane.colour if lane else -1)
+
+    def _row(
+        self,
+        drawn: dict[int, str],
+        *,
+        between: tuple[int, int] = (0, 0),
+        colour: int = -1,
+        commit_id: str | None = None,
+    ) -> LaneRow:
+        characters: list[str] = []
+        colours: list[int] = []
+        left, right = between
+        for column, lane in enumerate(self._lanes):
+            if column:
+                inside = left < column <= right
+                characters.append("─" if inside else " ")
+                colours.append(colour if inside else -1)
+            passing = " " if lane is None else "│"
+            characters.append(drawn.get(column, passing))
+            own = -1 if lane is None else lane.colour
+            colours.append(colour if drawn.get(column) == "─" else own)
+        text = "".join(characters)
+        return LaneRow(
+            text=text.translate(_ASCII) if self._ascii_only else text,
+            colours=tuple(colours),
+            commit_id=commit_id,
+        )
