@@ -188,6 +188,8 @@ class LoadResult:
     """Exact counts by table key, e.g. ``node:Person``."""
     dry_run: bool = False
     """Nothing was published: ``changes`` is what would have been."""
+    base_branch: str | None = None
+    """The branch that this one was made from, if that was done for the load."""
 
     @property
     def total_entities(self) -> int:
@@ -200,8 +202,8 @@ class LoadResult:
             "uri": self.uri,
             "branch": self.branch,
             "mode": self.mode,
-            "base_branch": None,
-            "branch_created": False,
+            "base_branch": self.base_branch,
+            "branch_created": self.base_branch is not None,
             "nodes": [_count(t) for t in self.nodes],
             "edges": [_count(t) for t in self.edges],
             "total_entities": self.total_entities,

@@ -10,38 +10,6 @@ Must not: import pyspark before somebody asks for Spark.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from omnigraph.errors import UsageError
-from omnigraph.pipeline.session import pipeline_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from omnigraph.pipeline.user_session import register, session
 
 __all__ = ["register", "session"]
-
-
-def register(spark: SparkSession) -> None:
-    """Make ``format("omnigraph")`` known to a session, and send omnigraph to its workers."""
-    if spark is None:  # pyright: ignore[reportUnnecessaryComparison]
-        raise UsageError("no session is given", hint="omnigraph.spark.session() makes one")
-    with pipeline_session(spark) as pipeline:
-        from omnigraph.pipeline import datasource
-
-        datasource.register(pipeline.spark)
-
-
-@contextmanager
-def session(
-    *, app: str = "omnigraph", master: str | None = None, conf: Mapping[str, str] | None = None
-) -> Generator[SparkSession]:
-    """The active session, else one that is made for the block and stopped after it.
-
-    ``master`` is ``OMNIGRAPH_SPARK_MASTER``, else all cores of this machine; ``SPARK_REMOTE`` leads
-    to a Spark Connect server instead. The driver's memory is ``OMNIGRAPH_SPARK_MEMORY`` (2g).
-    """
-    with pipeline_session(app=app, master=master, conf=conf) as pipeline:
-        register(pipeline.spark)
-        yield pipeline.spark

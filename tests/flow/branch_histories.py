@@ -21,7 +21,7 @@ from omnigraph.storage.location import locate
 
 SCHEMA = """
 node P { code: String @key  n: I32?  x: F64?  tags: [String]?  at: Vector(2)?  raw: Blob? }
-node Q { code: String @key  day: Date? }
+node Q { code: String @key  day: Date?  ns: [U32]? }
 edge E: P -> P { n: I32? }
 edge F: P -> Q { w: F32?  @key(@src, @dst) }
 """
@@ -139,7 +139,12 @@ _data = st.fixed_dictionaries(
 )
 _nodes = st.one_of(
     st.builds(lambda c, d: p(c, **d), _codes, _data),
-    st.builds(lambda c, d: q(c, day=d), _codes, st.sampled_from([None, "2026-01-31"])),
+    st.builds(
+        lambda c, d, n: q(c, day=d, ns=n),
+        _codes,
+        st.sampled_from([None, "2026-01-31"]),
+        st.sampled_from([None, [], [1, 2]]),
+    ),
 )
 _edges = st.one_of(
     st.builds(

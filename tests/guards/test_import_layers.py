@@ -21,6 +21,7 @@ LAYERS = (
     ("query", "branch"),
     ("pipeline",),
     ("view",),
+    ("branching", "changes"),
     ("graph", "spark"),
     ("cli",),
     ("__main__",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 Entity = tuple[str, str]
@@ -36,6 +37,11 @@ class Commit:
 
     content: Content
     parents: tuple[Commit, ...] = ()
+    serial: int = field(default_factory=count().__next__)
+
+    @property
+    def generation(self) -> int:
+        return 1 + max((p.generation for p in self.parents), default=0)
 
     def ancestors(self) -> set[Commit]:
         """With the commit itself."""
@@ -50,9 +56,10 @@ class Commit:
 
 
 def merge_bases(one: Commit, other: Commit) -> list[Commit]:
-    """Common ancestors that are behind no other one."""
+    """Common ancestors that are behind no other one; the newest first."""
     common = one.ancestors() & other.ancestors()
-    return [c for c in common if not any(c is not o and c in o.ancestors() for o in common)]
+    best = [c for c in common if not any(c is not o and c in o.ancestors() for o in common)]
+    return sorted(best, key=lambda c: (-c.generation, -c.serial))
 
 
 Conflict = tuple[Entity, str, frozenset[str]]
@@ -102,7 +109,7 @@ def virtual(commits: list[Commit], entity: Entity) -> Any:
         other = commit.content.get(entity)
         if same_row(made, other):
             continue
-        older = [b for c in commits[:number] for b in merge_bases(c, commit)]
+        older = list(dict.fromkeys(b for c in commits[:number] for b in merge_bases(c, commit)))
         base = virtual(older, entity)
         if made is UNKNOWN:
             continue

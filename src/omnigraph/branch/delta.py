@@ -137,9 +137,7 @@ def table_delta(before: Table | None, after: Table | None, types: TypePair) -> R
     """What changed from one version of a table to another."""
     old, new = differing_rows(before, after, whole=not types.comparable)
     names = _plain_names(types)
-    held = both(
-        lambda: keep(before, old.positions, names[0]), lambda: keep(after, new.positions, names[1])
-    )
+    held = both(lambda: keep(before, old, names[0]), lambda: keep(after, new, names[1]))
     old_ids, new_ids = both(
         lambda: held[0].ids_at(old.positions) if held[0] else ids_of(before, old),
         lambda: held[1].ids_at(new.positions) if held[1] else ids_of(after, new),

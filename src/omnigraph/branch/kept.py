@@ -6,6 +6,9 @@ Most differences are a few rows. Their ids, their comparison and their images ar
 instead of three. A large difference is not kept: it is read piece by piece when it is needed.
 """
 
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,13 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.branch.pace import Pace
-from omnigraph.storage.layout import Positions
+from omnigraph.branch.physical import DifferingRows, joined
+from omnigraph.storage.layout import Fragment, Positions
 from omnigraph.storage.tables import Table
 
-ROWS_MAX = 4096
-BYTES_MAX = 8 << 20
+ROWS_MAX = 65_536
+BYTES_MAX = 16 << 20
+WEIGHED_FROM = 512
+SAMPLE_ROWS = 64
+"""Of more rows than the former, so many are weighed before all are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,34 +35,39 @@ class Kept:
 
     positions: Positions
     """Ascending."""
+    places: Positions
+    """Which of the rows stands at each of these positions."""
     rows: pa.Table
 
     def ids_at(self, positions: Positions) -> pa.StringArray:
         """The ids of the rows at these positions."""
-        return _whole(self.at(positions, ["id"])["id"])
+        return joined(self.at(positions, ["id"])["id"].chunks)
 
     def at(self, positions: Positions, names: Sequence[str]) -> pa.Table:
         """The rows at these positions, in this order; all of them are here."""
-        places = np.searchsorted(self.positions, positions)
-        return self.rows.select(list(names)).take(pa.array(places))
+        found = self.places[np.searchsorted(self.positions, positions)]
+        return self.rows.select(list(names)).take(pa.array(found))
 
 
-def keep(table: Table | None, positions: Positions, names: Sequence[str]) -> Kept | None:
-    """Some columns of the rows at these positions, unless that is too much to keep."""
-    if table is None or not 0 < len(positions) <= ROWS_MAX:
+def keep(table: Table | None, rows: DifferingRows, names: Sequence[str]) -> Kept | None:
+    """Some columns of the rows of one side, unless that is too much to keep."""
+    total = len(rows.positions)
+    if table is None or not 0 < total <= ROWS_MAX:
         return None
-    ordered = np.sort(positions)
-    pace = Pace(len(ordered))
-    parts: list[pa.Table] = []
-    weight = 0
-    for piece in pace:
-        parts.append(table.take(ordered[piece], names))
-        weight += parts[-1].nbytes
-        # What is still to come is judged by what is here.
-        if weight * len(ordered) > BYTES_MAX * piece.stop:
+    if total > WEIGHED_FROM:
+        sample = table.take(rows.positions[:SAMPLE_ROWS], names)
+        if sample.nbytes * total > BYTES_MAX * SAMPLE_ROWS:
             return None
-        pace.weighed(parts[-1].nbytes)
-    return Kept(positions=ordered, rows=pa.concat_tables(parts).combine_chunks())
+    single = rows.positions[sum(fragment.live_rows for fragment in rows.whole) :]
+    parts = [_scanned(table, rows.whole, names)] if rows.whole else []
+    if len(single):
+        parts.append(table.take(single, names))
+    order = np.argsort(rows.positions, kind="stable")
+    return Kept(
+        positions=rows.positions[order],
+        places=order,
+        rows=pa.table([_joined(parts, name) for name in names], names=list(names)),
+    )
 
 
 def take(table: Table, kept: Kept | None, positions: Positions, names: Sequence[str]) -> pa.Table:
@@ -72,5 +84,20 @@ def take(table: Table, kept: Kept | None, positions: Positions, names: Sequence[
     return pa.table(columns)
 
 
-def _whole(column: pa.ChunkedArray) -> pa.StringArray:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
+def _scanned(table: Table, fragments: Sequence[Fragment], names: Sequence[str]) -> pa.Table:
+    """All rows of some files: reading them in a row costs less than picking them."""
+    if table.takes_conditions:
+        every = pc.field("id").is_valid()
+        return table.where(every, names, fragments=[fragment.id for fragment in fragments])
+    columns = table.fragment_columns(fragments, names)
+    return pa.table(
+        [
+            pa.chunked_array([chunk for part in columns for chunk in part[i].chunks])
+            for i in range(len(names))
+        ],
+        names=list(names),
+    )
+
+
+def _joined(parts: Sequence[pa.Table], name: str) -> pa.Array:
+    return pa.concat_arrays([chunk for part in parts for chunk in part[name].chunks])

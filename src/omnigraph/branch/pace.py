@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 PIECE_BYTES = 8 << 20
-ROWS_MAX = 8192
+ROWS_MAX = 65_536
 ROWS_FIRST = 512
 BLOBS_FIRST = 16
 """The first piece of rows with blobs, which may be large."""

@@ -44,9 +44,19 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
             with _failing_as(path):
                 os.fsync(stream.fileno())
                 written.replace(place)
+                _sync_folder(place.parent)
         except BaseException:
             written.unlink(missing_ok=True)
             raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name survive a power cut, as the content behind it does."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _mode(path: Path) -> int | None:

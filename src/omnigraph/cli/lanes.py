@@ -46,7 +46,9 @@ class _Lane:
     colour: int
 
 
-def draw(history: Iterable[tuple[str, Sequence[str]]], *, ascii_only: bool = False) -> list[LaneRow]:
+def draw(
+    history: Iterable[tuple[str, Sequence[str]]], *, ascii_only: bool = False
+) -> list[LaneRow]:
     """Rows for commits in an order that has each before its parents; parents may be left out."""
     return list(_Drawing(ascii_only).rows(history))
 

@@ -10,6 +10,7 @@ import click
 
 from omnigraph.cli.boundary import App
 from omnigraph.cli.commands.branch import branch_group
+from omnigraph.cli.commands.changes import changes_group
 from omnigraph.cli.commands.commit import commit_group
 from omnigraph.cli.commands.diff import diff_command
 from omnigraph.cli.commands.explain import explain_command
@@ -80,6 +81,7 @@ for _command in (
     tag_group,
     commit_group,
     diff_command,
+    changes_group,
     schema_group,
     lint_command,
     fmt_command,

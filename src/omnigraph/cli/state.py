@@ -34,6 +34,11 @@ class StateAsked:
         """Whether one state was asked for, and not what a branch shows now."""
         return self.commit is not None or self.at is not None
 
+    @property
+    def said(self) -> bool:
+        """Whether any of the options was given."""
+        return self.pinned or self.branch is not None
+
     def view(self, graph: Graph) -> SnapshotView:
         """The state itself."""
         if self.at is not None:

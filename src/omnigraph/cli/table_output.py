@@ -54,4 +54,3 @@ def _print_notes(result: QueryResult, shown: int, layout: Layout) -> None:
         write_error(f"{names} found no place: the format kv shows all of them\n")
     elif layout.cut:
         write_error("some values are cut: the format kv shows all of them\n")
-

@@ -50,6 +50,9 @@ def loaded_text(result: LoadResult, elapsed_s: float) -> Text:
         would = change_parts(result.changes) or ["no change"]
         return checked + Text.assemble("nothing was published; it would be ", *would)
     first = Text.assemble(("Loaded ", "green"), f"{total} ({_types(counts)}) into {place}\n")
+    if result.base_branch is not None:
+        made = f" branch {one_line(result.branch)} from {one_line(result.base_branch)}\n"
+        first = Text.assemble(("Created", "green"), made) + first
     if result.commit is None:
         return first + Text("no commit: the graph held all of it already")
     return first + Text.assemble(*commit_line(result.commit), "  ", *change_parts(result.changes))

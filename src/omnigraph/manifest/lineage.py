@@ -20,6 +20,7 @@ from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.store import Head, ManifestStore
 
 SNAPSHOTS_MAX = 128
+FOUND_MAX = 4096
 
 _MINE, _THEIRS, _STALE = 1, 2, 4
 _BOTH = _MINE | _THEIRS
@@ -31,6 +32,7 @@ class Lineage:
     def __init__(self, store_at: Callable[[str], ManifestStore]) -> None:
         self._store_at = store_at
         self._heads: OrderedDict[ManifestPlace, Head] = OrderedDict()
+        self._found: OrderedDict[tuple[str, int, str], GraphCommit] = OrderedDict()
         self._lock = Lock()
 
     def head_at(self, place: ManifestPlace) -> Head:
@@ -113,6 +115,25 @@ class Lineage:
                 yield commit
             for parent in walk.parents(commit):
                 meet(parent, is_known[commit.id])
+
+    def find(
+        self, snapshot: Snapshot, commit_id: str, search: Callable[[], GraphCommit]
+    ) -> GraphCommit:
+        """A commit behind a snapshot by its whole id; searched for once.
+
+        What lies behind a branch stays behind it, until the branch is set back.
+        """
+        key = (snapshot.path, snapshot.rewound_at, commit_id)
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key]
+        commit = search()
+        with self._lock:
+            self._found[key] = commit
+            while len(self._found) > FOUND_MAX:
+                self._found.popitem(last=False)
+        return commit
 
     def merge_bases(self, mine: Snapshot, theirs: Snapshot) -> tuple[GraphCommit, ...]:
         """The best common ancestors: those that are an ancestor of no other common one.

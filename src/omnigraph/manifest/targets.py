@@ -16,12 +16,20 @@ say which one is meant.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.lookup import commit_named, looks_like_commit
-from omnigraph.manifest.refs import branch_names, check_tag_name, find_branch, find_tag
+from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.lookup import (
+    COMMIT_ID_LENGTH,
+    commit_named,
+    commit_not_found,
+    looks_like_commit,
+)
+from omnigraph.manifest.refs import branch_names, check_tag_name, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
 
@@ -51,7 +59,7 @@ class Target:
         if at and name:
             if detail.isdecimal():
                 return Target(branch=name, version=int(detail))
-            if (moment := _moment(detail)) is not None:
+            if (moment := moment_of(detail)) is not None:
                 return Target(branch=name, at_us=moment)
         return Target(name=text.strip())
 
@@ -113,29 +121,60 @@ def resolve(repository: Repository, target: Target) -> Snapshot:
 
 
 def find_commit(repository: Repository, target: Target) -> GraphCommit:
-    """The commit that a target names: on its branch, else on main, else on any other branch."""
-    wanted = target.commit or ""
-    branch = target.branch if target.branch is not None else MAIN
-    try:
-        history = repository.lineage.reachable(repository.head(branch).snapshot)
-        return commit_named(history, wanted, branch)
-    except NotFoundError as missing:
-        if target.branch is not None or missing.kind is not ErrorKind.COMMIT_NOT_FOUND:
-            raise
-        for other in branch_names(repository.objects):
-            try:
-                history = repository.lineage.reachable(repository.head(other).snapshot)
-                return commit_named(history, wanted, other)
-            except NotFoundError:
-                continue
-        raise
+    """The commit that a target names: on its branch, else on main, else anywhere in the graph.
+
+    Anywhere is on another branch, at a tag, or among the commits that a reset left behind.
+    """
+    wanted = str(target.commit).strip().upper()
+    if target.branch is not None:
+        head = repository.head(target.branch).snapshot
+        return _commit_behind(repository, head, wanted, target.branch)
+    for state in _states(repository):
+        with suppress(NotFoundError):
+            return _commit_behind(repository, state, wanted, None)
+    raise commit_not_found(wanted, None)
+
+
+def _states(repository: Repository) -> Iterator[Snapshot]:
+    """States that all commits lie behind: main first, then other branches, resets, tags."""
+    heads: list[Snapshot] = []
+    for name in (MAIN, *branch_names(repository.objects)):
+        with suppress(NotFoundError):  # Ended since it was listed.
+            heads.append(repository.head(name).snapshot)
+            yield heads[-1]
+    for head in heads:
+        yield from _left_behind(repository.lineage, head)
+    for name in tag_names(repository.objects):
+        tag = find_tag(repository.objects, name)
+        if tag is not None:
+            with suppress(NotFoundError):
+                yield repository.lineage.snapshot(tag.place)
+
+
+def _left_behind(lineage: Lineage, head: Snapshot) -> Iterator[Snapshot]:
+    """What a branch showed each time before it was set back."""
+    state = head
+    while state.rewound_at > 1:
+        state = lineage.snapshot(ManifestPlace(path=state.path, version=state.rewound_at - 1))
+        yield state
+
+
+def _commit_behind(
+    repository: Repository, state: Snapshot, wanted: str, branch: str | None
+) -> GraphCommit:
+    def search() -> GraphCommit:
+        return commit_named(repository.lineage.reachable(state), wanted, branch)
+
+    if len(wanted) == COMMIT_ID_LENGTH:
+        return repository.lineage.find(state, wanted, search)
+    return search()
 
 
 def moment_us(moment: object) -> int:
     """A moment in microseconds since 1970."""
     if isinstance(moment, datetime):
         return _microseconds(moment)
-    found = _moment(moment) if isinstance(moment, str) else None
+    found = moment_of(moment) if isinstance(moment, str) else None
     if found is None:
         raise UsageError(
             f"not a moment: {moment!r}", hint="for example 2026-11-15 or 2026-11-15T10:30:00Z"
@@ -155,9 +194,19 @@ def _named(repository: Repository, name: str) -> Snapshot:
     raise NotFoundError(
         f"no branch, tag or commit '{name}' in {repository.location.uri}",
         kind=ErrorKind.BRANCH_NOT_FOUND,
-        hint="'omnigraph branch list', 'tag list' and 'commit list' show what there is",
+        hint=_spelled(name)
+        or "'omnigraph branch list', 'tag list' and 'commit list' show what there is",
         details={"name": name},
     )
+
+
+def _spelled(name: str) -> str | None:
+    """What somebody may have meant who wrote something like a moment."""
+    if moment_of(name) is not None:
+        return f"a moment is one of a branch: main@{name}"
+    if "@" in name:
+        return "behind @ stands a version, or a moment such as 2026-11-15T10:30:00Z"
+    return None
 
 
 def find_branch_quietly(repository: Repository, name: str) -> bool:
@@ -213,7 +262,8 @@ def _at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
         return lineage.snapshot(ManifestPlace(path=last.path, version=low))
 
 
-def _moment(text: str) -> int | None:
+def moment_of(text: str) -> int | None:
+    """A moment in microseconds since 1970; None if the text is none."""
     try:
         return _microseconds(datetime.fromisoformat(text))
     except ValueError:

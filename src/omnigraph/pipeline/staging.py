@@ -64,12 +64,12 @@ class LoadFiles:
     ) -> dict[str, BulkWork]:
         """Put the changes of all tables into files, as far as they are not."""
         overwrites = incoming.mode is WriteMode.OVERWRITE
-        patched = [key for key, c in changes.items() if c.updated and not overwrites]
+        patched = [key for key, c in changes.items() if c.updated]
         # What somebody else inserted meanwhile has to be replaced now, and the other way round.
         self.discard(added=set(patched), patches=self._patches.keys() - patched)
         self._add(txn, incoming, [key for key in changes if key not in patched])
         for key in patched:
-            self._patch(txn, incoming, key, changes[key])
+            self._patch(txn, incoming, key, changes[key], overwrites=overwrites)
         return {
             key: self._work(txn, key, change, overwrites=overwrites)
             for key, change in changes.items()
@@ -97,7 +97,8 @@ class LoadFiles:
     def _work(self, txn: WriteTxn, key: str, change: TableChange, *, overwrites: bool) -> BulkWork:
         staged: Append | Replace | Patch
         if key in self._patches:
-            action, staged = Action.UPSERT, self._patches[key][1].patch
+            action = Action.REPLACE if overwrites else Action.UPSERT
+            staged = self._patches[key][1].patch
         elif overwrites:
             action, staged = Action.REPLACE, Replace(files=self._added[key][1])
         else:
@@ -119,7 +120,9 @@ class LoadFiles:
             files = StagedFiles(fragments=written.added, rows=None)
             self._added[key] = (targets[key].type.table_path, files)
 
-    def _patch(self, txn: WriteTxn, incoming: Incoming, key: str, change: TableChange) -> None:
+    def _patch(
+        self, txn: WriteTxn, incoming: Incoming, key: str, change: TableChange, *, overwrites: bool
+    ) -> None:
         pin, known = txn.pin(key), self._patches.get(key)
         if known is not None and known[1].base == pin:
             return
@@ -127,7 +130,14 @@ class LoadFiles:
         state = PinnedState(txn)
         target = _target(txn, key)
         patch = self._upserted(incoming, target, state, updated=change.updated)
-        self._patches[key] = (target.type.table_path, _Patched(base=pin, patch=patch))
+        path = target.type.table_path
+        table = txn.table(key)
+        if overwrites and table is not None:
+            # Everything before goes, not only what is replaced.
+            self._repository.discard(deletion_names(path, patch.marked))
+            gone = tuple(fragment.id for fragment in table.layout.fragments)
+            patch = Patch(marked=(), gone=gone, added=patch.added)
+        self._patches[key] = (path, _Patched(base=pin, patch=patch))
 
     def _upserted(
         self, incoming: Incoming, target: Target, state: PinnedState | None, *, updated: int

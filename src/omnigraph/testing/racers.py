@@ -19,7 +19,7 @@ import lance_namespace as lance_namespace  # Imported before the fork: it takes 
 
 from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
-from omnigraph.testing import mutators
+from omnigraph.testing import branchers, mergers, mutators
 
 TIMEOUT_S = 300
 SCHEMA = """
@@ -49,6 +49,8 @@ class RaceResult:
     done: int
     errors: tuple[str, ...]
     """Kinds of the errors that refused writes."""
+    notes: tuple[str, ...] = ()
+    """What the steps said, those that say anything."""
 
 
 def append(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
@@ -74,22 +76,26 @@ def merge(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
     graph.load(rows, mode="merge", actor=name)
 
 
-_KINDS: dict[str, Callable[[graphs.Graph, str, int, str], None]] = {
+_KINDS: dict[str, Callable[[graphs.Graph, str, int, str], str | None]] = {
     "append": append,
+    "churn": branchers.churn,
     "connect": connect,
     "merge": merge,
     "replace": replace,
     "claim": mutators.claim,
+    "deliver": mergers.deliver,
     "drop": mutators.drop,
     "increment": mutators.increment,
     "join": mutators.join,
     "relate": mutators.relate,
+    "retire": mergers.retire,
 }
 
 
 def race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
     """Open the graph, wait for the start, write."""
     errors: list[str] = []
+    notes: list[str | None] = []
     if racer.kind == "create":
         ready()
         try:
@@ -101,10 +107,15 @@ def race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
         ready()
         for i in range(racer.count):
             try:
-                _KINDS[racer.kind](graph, racer.name, i, racer.type_name)
+                notes.append(_KINDS[racer.kind](graph, racer.name, i, racer.type_name))
             except OmnigraphError as e:
                 errors.append(str(e.kind))
-    return RaceResult(name=racer.name, done=racer.count - len(errors), errors=tuple(errors))
+    return RaceResult(
+        name=racer.name,
+        done=racer.count - len(errors),
+        errors=tuple(errors),
+        notes=tuple(note for note in notes if note is not None),
+    )
 
 
 def run_racers(racers: Sequence[Racer]) -> list[RaceResult]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,9 +50,10 @@ class SparkSessions:
         conf = {**_CONF, "spark.master": "local[2]"}
         return self._of(("local", python), str(python or sys.executable), conf)
 
-    def on(self, cluster: SparkCluster) -> SparkSession:
-        """A classic session on a cluster."""
-        return self._of(cluster, str(cluster.python), _CONF | cluster.conf())
+    def on(self, cluster: SparkCluster, conf: Mapping[str, str] = {}) -> SparkSession:
+        """A classic session on a cluster, perhaps with more settings."""
+        chosen = _CONF | cluster.conf() | dict(conf)
+        return self._of((cluster, *sorted(conf)), str(cluster.python), chosen)
 
     def connect(self) -> SparkSession:
         """A session of Spark Connect, with a server of its own on this machine."""

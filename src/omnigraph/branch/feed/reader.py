@@ -29,14 +29,14 @@ from omnigraph.branch.feed.tokens import (
     Reason,
     rejected,
 )
-from omnigraph.errors import ErrorKind, UsageError
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.lookup import commit_named
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.targets import Target, find_commit
 from omnigraph.schema.catalog import Catalog
 
-COMMITS, COMMITS_MAX = 128, 512
+EXAMINED, EXAMINED_MAX = 128, 512
 """How many commits one poll looks at."""
 NOW, BEGINNING, AFTER = "now", "beginning", "after:"
 _AHEAD_MAX = 16
@@ -83,7 +83,7 @@ class PollRequest:
             cursor=cursor,
             page_token=page_token,
             wish=wish,
-            commits=within("max_commits", max_commits, COMMITS, COMMITS_MAX),
+            commits=within("max_commits", max_commits, EXAMINED, EXAMINED_MAX),
             size=size,
         )
 
@@ -168,8 +168,9 @@ class FeedReader:
     ) -> ChangeBlock:
         """What a commit changed against its first parent, or a page of that."""
         token = BlockToken.decode(page_token) if page_token is not None else None
-        with telling_gaps(self._lineage):
-            commit = self._commit(commit_id, branch, token)
+        head = self.repository.branch(branch if branch is not None else MAIN).head.snapshot
+        with telling_gaps(self._lineage, head=head):
+            commit = self._commit(head, commit_id, branch, token)
         if commit.parent_id is None:
             raise UsageError(
                 f"commit {commit.id} is the first one and has no parent to compare with",
@@ -227,18 +228,28 @@ class FeedReader:
         binding, chosen = self._bound(head, wish, position)
         return head, chosen, Cursor(binding=binding, position=position).encode()
 
-    def _commit(self, commit_id: str, branch: str | None, token: BlockToken | None) -> GraphCommit:
+    def _commit(
+        self, head: Snapshot, commit_id: str, branch: str | None, token: BlockToken | None
+    ) -> GraphCommit:
         if token is None:
-            return find_commit(self.repository, Target(branch=branch, commit=str(commit_id)))
+            return self._found(head, commit_id, branch)
         if not token.commit.commit_id.startswith(str(commit_id).strip().upper()):
             raise rejected(Reason.OTHER_COMMIT, "it is a page token of another commit")
-        head = self.repository.branch(MAIN).head.snapshot
         if token.binding.graph_id != head.graph_id:
             raise rejected(Reason.OTHER_GRAPH, "it belongs to another graph")
         commit = self._lineage.snapshot(token.commit.place).head
         if commit.id != token.commit.commit_id:
             raise rejected(Reason.DAMAGED, "its commit is not where it says")
         return commit
+
+    def _found(self, head: Snapshot, commit_id: str, branch: str | None) -> GraphCommit:
+        try:
+            return find_commit(self.repository, Target(branch=branch, commit=str(commit_id)))
+        except NotFoundError as error:
+            if branch is None and error.kind is ErrorKind.COMMIT_NOT_FOUND:
+                # Nowhere. If the way back along main ends early, that is why: it tells so itself.
+                deque(self._lineage.first_parents(head), maxlen=0)
+            raise
 
     def _place(self, head: Snapshot, request: PollRequest) -> _Place:
         """Where a request stands; a token must belong to this life of this branch."""
@@ -297,7 +308,7 @@ class FeedReader:
             head=end,
             position=token.position,
             offset=token.offset,
-            commits=following(self._lineage, end, token.position, COMMITS_MAX),
+            commits=following(self._lineage, end, token.position, EXAMINED_MAX),
             end=token.end,
             caught_up=token.caught_up,
         )

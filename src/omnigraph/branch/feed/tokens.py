@@ -3,9 +3,10 @@
     position -> [tokens] -> text that a reader keeps -> [tokens] -> position
 
 Nothing is stored for a reader: the text says everything. It names the graph, the life of the branch
-and the filter it belongs to, so that it cannot be used for anything else, and ends with a checksum,
-so that a cut or mistyped one is noticed. A cursor says which commit was delivered last; a page
-token stands inside of a poll, or inside of the changes of one commit, and lasts no longer.
+and the filter it belongs to, so that it cannot be used for anything else, and carries a checksum,
+so that a cut or mistyped one is noticed. Its first letter is its kind. A cursor says which commit
+was delivered last; a page token stands inside of a poll, or inside of the changes of one commit,
+and lasts no longer.
 """
 
 from __future__ import annotations
@@ -187,7 +188,8 @@ def _placed(position: Position) -> tuple[str, str, int]:
 
 def _encoded(kind: str, *fields: str | int) -> str:
     content = json.dumps([kind, *fields], separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_check(content) + content).decode().rstrip("=")
+    text = base64.urlsafe_b64encode(_check(content) + content).decode()
+    return kind + text.rstrip("=")
 
 
 def _decoded(text: object, kind: str, otherwise: Reason) -> list[Any]:
@@ -205,14 +207,18 @@ def _decoded(text: object, kind: str, otherwise: Reason) -> list[Any]:
 
 def _content(text: str) -> list[Any]:
     try:
-        ascii_text = text.encode("ascii")
-        padded = ascii_text + b"=" * (-len(ascii_text) % 4)
-        found = base64.b64decode(padded, altchars=b"-_", validate=True)
-        check, content = found[:_CHECK_BYTES], found[_CHECK_BYTES:]
-        fields = json.loads(content) if check == _check(content) else None
+        letters = text[1:].encode("ascii")
+        padded = letters + b"=" * (-len(letters) % 4)
+        content = base64.b64decode(padded, altchars=b"-_", validate=True)[_CHECK_BYTES:]
+        fields = json.loads(content)
     except (ValueError, RecursionError):
         fields = None
-    if not isinstance(fields, list) or not fields or fields[0] not in _WORDS:
+    # What we would write ourselves for these fields, and nothing that merely reads the same.
+    if (
+        not isinstance(fields, list)
+        or text[0] not in _WORDS
+        or text != _encoded(text[0], *fields[1:])
+    ):
         raise rejected(Reason.DAMAGED, "it is damaged, or was never one")
     return fields
 

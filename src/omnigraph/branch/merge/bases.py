@@ -37,12 +37,14 @@ from omnigraph.branch.merge.images import (
     spread,
 )
 from omnigraph.branch.merge.threeway import virtual
+from omnigraph.branch.parallel import both
 from omnigraph.branch.types import TypePair
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.names import TableVersion
+from omnigraph.write.delta import NO_IDS
 
 TypeId = tuple[int, int]
 """Stable number and incarnation of a type: what it is, whatever it is called."""
@@ -95,14 +97,25 @@ class History:
         key = (type_id, version_of(before, type_id), version_of(after, type_id))
         if key not in self._deltas:
             types = TypePair(before=self.type(before, type_id), after=self.type(after, type_id))
-            tables = [self._repository.table(pin) if pin is not None else None for pin in pins]
-            self._deltas[key] = table_delta(tables[0], tables[1], types)
+            if key[1] == key[2] and before.schema_hash == after.schema_hash:
+                self._deltas[key] = _nothing(types)
+            else:
+                tables = [self._repository.table(pin) if pin is not None else None for pin in pins]
+                self._deltas[key] = table_delta(tables[0], tables[1], types)
         return self._deltas[key]
 
     def bases(self, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
         """The best common ancestors of two snapshots."""
         lineage = self._repository.lineage
         return tuple(lineage.snapshot(c.place) for c in lineage.merge_bases(one, other))
+
+
+def _nothing(types: TypePair) -> RowDelta:
+    """Two versions that are one."""
+    places, ops = np.empty(0, np.int64), np.empty(0, np.int8)
+    return RowDelta(
+        types=types, tables=(None, None), ids=NO_IDS, ops=ops, before=places, after=places
+    )
 
 
 def pin_of(snapshot: Snapshot, type_id: TypeId) -> TablePin | None:
@@ -133,20 +146,23 @@ def table_sides(
 ) -> TableSides:
     """One table of a merge."""
     type_id, theirs = (graph_type.id, graph_type.incarnation), history.theirs
-    changed = [history.delta(type_id, base, theirs) for base in bases]
-    ours_delta = history.delta(type_id, bases[0], ours)
+    ours_delta, first = both(
+        lambda: history.delta(type_id, bases[0], ours),
+        lambda: history.delta(type_id, bases[0], theirs),
+    )
+    changed = [first, *(history.delta(type_id, base, theirs) for base in bases[1:])]
     if len(bases) > 1:
         return _several(history, bases, graph_type, changed, ours_delta)
     is_base = version_of(ours, type_id) == version_of(bases[0], type_id)
-    both = places(changed[0].ids, ours_delta.ids)
-    rows = np.flatnonzero(both >= 0)
+    found = places(first.ids, ours_delta.ids)
+    rows = np.flatnonzero(found >= 0)
     return TableSides(
         type=graph_type,
-        alone=changed[0].select(both < 0),
-        ids=changed[0].ids.take(pa.array(rows)),
-        base=read(changed[0], "before", rows, graph_type),
-        ours=read(ours_delta, "after", both[rows], graph_type),
-        theirs=read(changed[0], "after", rows, graph_type),
+        alone=first.select(found < 0),
+        ids=first.ids.take(pa.array(rows)),
+        base=read(first, "before", rows, graph_type),
+        ours=read(ours_delta, "after", found[rows], graph_type),
+        theirs=read(first, "after", rows, graph_type),
         ours_delta=ours_delta,
         adoptable=pin_of(theirs, type_id) if is_base else None,
     )

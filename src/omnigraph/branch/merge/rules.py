@@ -222,8 +222,10 @@ def _edges_touched(plan: TablePlan) -> dict[str, set[str]]:
 
 
 def _collect(delta: RowDelta, side: Side, found: dict[str, set[str]]) -> None:
-    rows = delta.images(side, delta.having(side), ("id", "src"))
-    for row in rows.to_pylist():
+    rows = delta.having(side)
+    if not len(rows):
+        return
+    for row in delta.images(side, rows, ("id", "src")).to_pylist():
         found.setdefault(row["src"], set()).add(row["id"])
 
 

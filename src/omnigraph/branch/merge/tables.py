@@ -90,6 +90,14 @@ class TablePlan:
             result = result | (choice != OURS)
         return result
 
+    @cached_property
+    def _only_inserts(self) -> bool:
+        """Whether ours has none of the rows that will be written: then nobody has to look."""
+        kept = self._touched & self.merged.present
+        return (
+            not len(self.sides.alone.rows(Op.UPDATE)) and not (kept & self.sides.ours.present).any()
+        )
+
     def changed_by_theirs(self, entity_id: str) -> bool:
         """Whether the delta holds a change of theirs to this entity."""
         row = self.sides.place(entity_id)
@@ -112,6 +120,7 @@ class TablePlan:
             mode=WriteMode.MERGE,
             rows=pa.concat_tables(rows) if rows else table_schema(self.type).empty_table(),
             removed=pa.concat_arrays(removed) if removed else NO_IDS,
+            ids_fresh=not undo and self._only_inserts,
             adopt=replace(pin, table_key=self.type.table_key) if pin and not undo else None,
         )
 

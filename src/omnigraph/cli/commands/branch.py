@@ -158,7 +158,9 @@ def show_command(settings: Settings, name: str, uri: str | None, store: str | No
 @target_options
 @if_commit_option
 @durability_option
-@click.option("--yes", is_flag=True, help="Do not ask; on a remote store without a terminal a must.")
+@click.option(
+    "--yes", is_flag=True, help="Do not ask; on a remote store without a terminal a must."
+)
 @json_option
 @common_options
 @click.pass_obj

@@ -312,7 +312,7 @@ def reset_command(
         left = len(graph.commits(branch=branch, not_in=shown))
         if not yes and goal != before:
             if not can_ask(settings):
-                raise needs_yes("a reset", f"{_left(left)} behind")
+                raise needs_yes("a reset", f"it leaves {_left(left)} behind")
             where = f"branch {one_line(branch)} of {one_line(graph.uri)}"
             ask(settings, f"Reset {where} to commit {goal}, and leave {_left(left)} behind?")
         settings.writing = True

@@ -18,6 +18,7 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.output import Output
 from omnigraph.cli.settings import Settings
+from omnigraph.cli.state import StateAsked, state_options
 from omnigraph.cli.text_source import STDIN, read_text
 from omnigraph.errors import UsageError
 from omnigraph.text_file import TextKind
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The schema, a .pg file, instead of that of a graph; - for stdin.",
 )
+@state_options
 @click.option("--describe", is_flag=True, help="Say also what each query takes, gives and touches.")
 @json_option
 @common_options
@@ -60,18 +62,20 @@ def lint_command(
     store: str | None,
     files: tuple[str, ...],
     schema: str | None,
+    state: StateAsked,
     describe: bool,
 ) -> None:
     """Check files of queries against a schema, without running them.
 
-    The schema is that of a graph, or a .pg file. Every finding is shown at its place. Warnings are
-    about what is legal and probably not meant; only errors make the exit code 1. With --json the
-    answer describes every valid query: parameters, result columns, types it reads and writes.
+    The schema is that of a graph, now or in an earlier state, or a .pg file. Every finding is shown
+    at its place. Warnings are about what is legal and probably not meant; only errors make the exit
+    code 1. With --json the answer describes every valid query: parameters, result columns, types it
+    reads and writes.
     """
     if (*files, schema).count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give - once")
     output = settings.output
-    catalog = _catalog(uri, store, schema, output)
+    catalog = _catalog(uri, store, schema, state, output)
     texts = [read_text(name, TextKind.QUERY, output) for name in files]
 
     from omnigraph.query.lint import lint
@@ -82,10 +86,12 @@ def lint_command(
         raise click.exceptions.Exit(FAILURE)
 
 
-def _catalog(uri: str | None, store: str | None, schema: str | None, output: Output) -> Catalog:
+def _catalog(
+    uri: str | None, store: str | None, schema: str | None, state: StateAsked, output: Output
+) -> Catalog:
     if schema is not None:
         # A graph that only the environment names is not asked for here.
-        if uri is not None or said_store() is not None:
+        if uri is not None or said_store() is not None or state.said:
             raise UsageError("a graph and --schema are both given", hint="give one of them")
         from omnigraph.schema.compile import compile_schema
 
@@ -98,4 +104,4 @@ def _catalog(uri: str | None, store: str | None, schema: str | None, output: Out
     from omnigraph.graph import open as open_graph
 
     with open_graph(place) as graph:
-        return graph.catalog
+        return state.view(graph).catalog

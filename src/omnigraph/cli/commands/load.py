@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import click
 
-from omnigraph.cli.exits import FAILURE
+from omnigraph.cli.confirm import ask, can_ask, needs_yes
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.meter import Unit
+from omnigraph.cli.new_branch import branch_for
 from omnigraph.cli.options import (
     WORDS,
     actor_option,
@@ -21,6 +23,7 @@ from omnigraph.cli.options import (
     examples,
     json_option,
     message_option,
+    not_empty,
     target,
     target_options,
 )
@@ -41,6 +44,7 @@ STDIN = "-"
         "omnigraph load ./fleet --data vessels.jsonl --data calls.jsonl --mode append",
         "omnigraph load ./fleet --data new.jsonl --mode merge --as alice --message 'June'",
         "zcat dump.jsonl.gz | omnigraph load ./fleet --data - --mode overwrite",
+        "omnigraph load ./fleet --data june.jsonl --mode merge --branch june --from main",
         "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
         "omnigraph load ./fleet --data s3://lake/june/ --mode merge --engine spark --rejects r.txt",
     ),
@@ -85,6 +89,15 @@ STDIN = "-"
 )
 @click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
 @branch_option
+@click.option(
+    "--from",
+    "start",
+    type=WORDS,
+    metavar="TARGET",
+    callback=not_empty,
+    help="If there is no branch of the name in --branch, make it from this branch, tag, commit, "
+    "version or moment. It goes again if nothing is published.",
+)
 @message_option
 @actor_option
 @durability_option
@@ -103,6 +116,7 @@ def load_command(
     rejects: str | None,
     dry_run: bool,
     branch: str,
+    start: str | None,
     message: str | None,
     actor: str | None,
     durability: str,
@@ -123,8 +137,10 @@ def load_command(
         raise UsageError("stdin is named twice", hint="give --data - once")
     if STDIN in files and (engine == "spark" or any(f.startswith("s3://") for f in files)):
         raise UsageError("Spark reads files, not stdin", hint="write it to a file first")
+    if start is not None and branch.strip() == "main":
+        raise UsageError("--from makes a branch, and main is there", hint="name it with --branch")
     if mode == "overwrite" and not yes and not dry_run:
-        _confirm(settings, place, can_ask=not settings.json and STDIN not in files)
+        _confirm(settings, place, stdin_is_free=STDIN not in files)
 
     from omnigraph.graph import open as open_graph
 
@@ -136,12 +152,13 @@ def load_command(
         source, total_bytes = _source(files)
         started_s = clock.monotonic_s()
         settings.writing = not dry_run
-        with output.meter("reading", total_bytes, Unit.BYTES) as meter:
+        new = branch_for(graph, branch, start, actor=actor, dry_run=dry_run)
+        with new as written, output.meter("reading", total_bytes, Unit.BYTES) as meter:
             result = graph.load(
                 source,
                 mode=mode,
                 type=type_name,
-                branch=branch,
+                branch=written.branch,
                 actor=actor,
                 message=message,
                 progress=meter.advance_to,
@@ -151,6 +168,7 @@ def load_command(
                 dry_run=dry_run,
             )
         settings.published = result.commit.id if result.commit else None
+        result = replace(result, base_branch=written.base)
         output.loaded(result, clock.monotonic_s() - started_s)
         answered()
 
@@ -186,15 +204,12 @@ def _stream(name: str) -> JsonlSource:
     return JsonlSource(name="<stdin>", open=lambda: cast(BinaryIO, sys.stdin.buffer))
 
 
-def _confirm(settings: Settings, place: str, *, can_ask: bool) -> None:
+def _confirm(settings: Settings, place: str, *, stdin_is_free: bool) -> None:
     """Replacing content on a store that others share wants a second look."""
     from omnigraph.storage.location import locate
 
     if locate(place).is_local:
         return
-    if not can_ask or not is_terminal(sys.stdin):
-        raise UsageError(f"overwriting {place} needs --yes", hint="it is not on this machine")
-    question = f"Replace every type that the data mentions in {one_line(place)}?"
-    if not click.confirm(question, err=True):
-        settings.output.notice("nothing was changed")
-        raise click.exceptions.Exit(FAILURE)
+    if not stdin_is_free or not can_ask(settings):
+        raise needs_yes(f"overwriting {place}", "it is not on this machine")
+    ask(settings, f"Replace every type that the data mentions in {one_line(place)}?")

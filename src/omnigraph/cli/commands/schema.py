@@ -46,9 +46,7 @@ def schema_group() -> None:
 @json_option
 @common_options
 @click.pass_obj
-def show_command(
-    settings: Settings, uri: str | None, store: str | None, state: StateAsked
-) -> None:
+def show_command(settings: Settings, uri: str | None, store: str | None, state: StateAsked) -> None:
     """Print the schema as it was accepted, byte for byte.
 
     An earlier state shows the schema that it had.

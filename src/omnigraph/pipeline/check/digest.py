@@ -51,15 +51,17 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuples:
-    """Hashes of tuples without nulls, and of the ids that hold them."""
+    """Hashes of tuples without nulls."""
 
     table_key: str
     group: tuple[str, ...]
+    holders: bool = False
+    """And of the ids that hold them."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What is read for it."""
-        return tuple(dict.fromkeys(("id", *self.group)))
+        return tuple(dict.fromkeys(("id", *self.group))) if self.holders else self.group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +168,10 @@ def _digest(topic: Topic, rows: pa.Table) -> tuple[Numbers, pa.Table]:
         if len(complete) < rows.num_rows:
             rows = rows.take(pa.array(complete))
         hashes = stable_hashes([_plain(rows.column(c)) for c in topic.group])
-        holders = stable_hashes([_plain(pc.fill_null(rows.column("id"), ""))])
-        return hashes, pa.table({"tuple": pa.array(hashes), "holder": pa.array(holders)})
+        sent = {"tuple": pa.array(hashes)}
+        if topic.holders:
+            sent["holder"] = pa.array(stable_hashes([_plain(pc.fill_null(rows.column("id"), ""))]))
+        return hashes, pa.table(sent)
     column = rows.column(0)
     column = column.drop_null() if column.null_count else column
     return stable_hashes([_plain(column)]), pa.table({"text": column})

@@ -45,12 +45,17 @@ class Bucket:
         table = self._table((committed, topic))
         return table.column("rows").to_numpy() if table is not None else np.empty(0, np.int64)
 
-    def tuples(self, topic: Tuples, *, committed: bool) -> tuple[Numbers, Numbers]:
-        """Hashes of tuples, and of the ids that hold them."""
+    def tuples(self, topic: Tuples, *, committed: bool) -> Numbers:
+        """Hashes of tuples."""
+        return self._numbers(topic, "tuple", committed=committed)
+
+    def holders(self, topic: Tuples, *, committed: bool) -> Numbers:
+        """Hashes of the ids that hold the tuples."""
+        return self._numbers(topic, "holder", committed=committed)
+
+    def _numbers(self, topic: Tuples, column: str, *, committed: bool) -> Numbers:
         table = self._table((committed, topic))
-        if table is None:
-            return np.empty(0, np.uint64), np.empty(0, np.uint64)
-        return table.column("tuple").to_numpy(), table.column("holder").to_numpy()
+        return np.empty(0, np.uint64) if table is None else table.column(column).to_numpy()
 
     def _table(self, sided: Sided) -> pa.Table | None:
         if sided not in self._tables:
@@ -90,8 +95,8 @@ class RepeatedTuples:
 
     def ask(self, bucket: Bucket) -> int:
         """The answer for one bucket."""
-        hashes, _ = bucket.tuples(self.tuples, committed=False)
-        return len(hashes) - len(np.unique(hashes))
+        hashes = bucket.tuples(self.tuples, committed=False)
+        return len(find_repeats([pa.chunked_array([pa.array(hashes)])]).superseded())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +130,12 @@ class HeldTuples:
 
     def ask(self, bucket: Bucket) -> int:
         """The answer for one bucket."""
-        mine, owners = bucket.tuples(self.tuples, committed=False)
-        theirs, holders = bucket.tuples(self.tuples, committed=True)
+        mine = bucket.tuples(self.tuples, committed=False)
+        theirs = bucket.tuples(self.tuples, committed=True)
         if not len(mine) or not len(theirs):
             return 0
+        owners = bucket.holders(self.tuples, committed=False)
+        holders = bucket.holders(self.tuples, committed=True)
         order = np.argsort(mine, kind="stable")
         place = np.minimum(np.searchsorted(mine[order], theirs), len(mine) - 1)
         same = mine[order][place] == theirs

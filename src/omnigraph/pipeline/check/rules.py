@@ -73,8 +73,8 @@ class Inquiry:
     """Everything that is asked about an input."""
 
     rules: tuple[Rule, ...]
-    repeats: dict[str, RepeatedIds]
-    """By table key: how many rows of an input another one of the same id follows."""
+    repeats: dict[str, RepeatedIds | RepeatedTuples]
+    """By table key: how many rows of an input another one of the same id follows, or seems to."""
     known: dict[str, KnownIds]
     """By table key: how many committed ids the input names."""
 
@@ -94,7 +94,7 @@ def inquiry(subject: Subject) -> Inquiry:
             for number, table in enumerate(subject.tables.values())
             for rule in _rules(subject, number, table)
         ),
-        repeats={key: RepeatedIds(ids=_ids(key)) for key in given},
+        repeats={key: _repeats(subject, table.type) for key, table in given.items()},
         known={
             key: KnownIds(ids=_ids(key)) for key in given if subject.committed.row_count(key) > 0
         },
@@ -103,6 +103,19 @@ def inquiry(subject: Subject) -> Inquiry:
 
 def _ids(table_key: str) -> Texts:
     return Texts(table_key=table_key, column="id")
+
+
+def ids_repeated(table_key: str) -> RepeatedIds:
+    """The exact number of rows that another one of the same id follows."""
+    return RepeatedIds(ids=_ids(table_key))
+
+
+def _repeats(subject: Subject, graph_type: GraphType) -> RepeatedIds | RepeatedTuples:
+    """Whether ids repeat. Where nothing else needs the ids of edges, their hashes are enough."""
+    key = graph_type.table_key
+    if isinstance(graph_type, NodeType) or subject.committed.row_count(key):
+        return ids_repeated(key)
+    return RepeatedTuples(tuples=Tuples(table_key=key, group=("id",)))
 
 
 def _ends(edge: EdgeType, column: str) -> Texts:
@@ -135,16 +148,17 @@ def _identity_rules(subject: Subject, number: int, table: InputTable) -> Iterato
     if not table.ids_fresh and not supplied_may_repeat:
         yield Rule(
             table_key=key,
-            question=RepeatedIds(ids=_ids(key)),
+            question=_repeats(subject, graph_type),
             exact=SameId(type=graph_type, place=at[0], files=files),
         )
+    held = subject.exists(key)
     for place, group in zip(at[1:], groups, strict=False):
         yield Rule(
             table_key=key,
-            question=RepeatedTuples(tuples=Tuples(table_key=key, group=group)),
+            question=RepeatedTuples(tuples=Tuples(table_key=key, group=group, holders=held)),
             exact=SameTuple(type=graph_type, place=place, files=files, group=group),
         )
-    if not subject.exists(key):
+    if not held:
         return
     if subject.mode is WriteMode.APPEND and not table.ids_fresh:
         yield Rule(
@@ -155,7 +169,7 @@ def _identity_rules(subject: Subject, number: int, table: InputTable) -> Iterato
     for place, group in zip(at[2 + len(groups) :], groups, strict=True):
         yield Rule(
             table_key=key,
-            question=HeldTuples(tuples=Tuples(table_key=key, group=group)),
+            question=HeldTuples(tuples=Tuples(table_key=key, group=group, holders=True)),
             exact=TupleTaken(type=graph_type, place=place, files=files, group=group),
         )
 

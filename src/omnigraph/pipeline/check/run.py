@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from omnigraph.errors import ConstraintError, Violation
 from omnigraph.pipeline.check.explain import explained
 from omnigraph.pipeline.check.found import RANK, violation_of
-from omnigraph.pipeline.check.rules import Rule, ValuesRule, inquiry
+from omnigraph.pipeline.check.rules import Rule, ValuesRule, ids_repeated, inquiry
 from omnigraph.pipeline.check.subject import Subject
 from omnigraph.pipeline.check.values import ValuesAsked
 from omnigraph.pipeline.check.verdict import ask
@@ -90,7 +90,7 @@ def check(
     """Check every rule. One job if all are kept, one more to tell what breaks those in doubt."""
     asked = inquiry(subject)
     answers = ask(spark, subject, asked.questions)
-    repeated = {key: answers[question] for key, question in asked.repeats.items()}
+    repeated = _repeated(spark, subject, {k: answers[q] for k, q in asked.repeats.items()})
     known = {key: answers[question] for key, question in asked.known.items()}
     doubts = _Doubts(
         spark=spark,
@@ -111,6 +111,15 @@ def check(
         known=known,
         _doubts=doubts,
     )
+
+
+def _repeated(
+    spark: SparkSession, subject: Subject, suspected: Mapping[str, int]
+) -> dict[str, int]:
+    """By table key: rows that another one of the same id follows; suspicions are looked into."""
+    exact = {key: ids_repeated(key) for key, number in suspected.items() if number}
+    answers = ask(spark, subject, tuple(exact.values())) if exact else {}
+    return {key: answers[exact[key]] if key in exact else 0 for key in suspected}
 
 
 def _told(doubts: _Doubts, violations_max: int) -> tuple[int, int, tuple[Violation, ...]]:

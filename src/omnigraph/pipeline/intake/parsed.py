@@ -55,6 +55,8 @@ _PROBLEM = pa.schema(
         ("text", pa.string()),
     ]
 )
+_FIRST_LINE = b"first-line"
+"""In the metadata of rows that stand in lines without a gap; they have no `_line`."""
 _WRITE = pa.ipc.IpcWriteOptions(compression="lz4")
 
 TextOf = Callable[[int], bytes | None]
@@ -195,8 +197,12 @@ def pack_unit(unit: int, file: int, pieces: Iterable[Piece]) -> Iterator[pa.Reco
 
 
 def _pack_part(part: Part) -> bytes:
-    lines = pa.array(part.lines.astype(np.int32))
-    return _packed(part.rows.append_column(LINE, lines))
+    lines = part.lines
+    first, count = int(lines[0]), len(lines)
+    if int(lines[-1]) == first + count - 1 and bool((np.diff(lines) == 1).all()):
+        # Nearly always one row follows the other, and the first line says it all.
+        return _packed(part.rows.replace_schema_metadata({_FIRST_LINE: str(first)}))
+    return _packed(part.rows.append_column(LINE, pa.array(lines.astype(np.int32))))
 
 
 def _pack_problems(problems: Sequence[Problem], text_of: TextOf) -> bytes:
@@ -290,6 +296,9 @@ class Packed:
     file: int
     before: int
     rows: pa.Table
+    """Without `_line`."""
+    lines: npt.NDArray[np.int64]
+    """In the piece; of problems none."""
 
 
 def unpacked(batches: Iterable[pa.RecordBatch], ledger: Ledger) -> Iterator[Packed]:
@@ -303,5 +312,22 @@ def unpacked(batches: Iterable[pa.RecordBatch], ledger: Ledger) -> Iterator[Pack
                 continue
             with pa.ipc.open_stream(payloads[i].as_buffer()) as stream:
                 table = stream.read_all()
-            lines = ledger.lines_before(units[i], files[i]) + before[i]
-            yield Packed(kind=kind, unit=units[i], file=files[i], before=lines, rows=table)
+            rows, lines = _with_lines(table)
+            yield Packed(
+                kind=kind,
+                unit=units[i],
+                file=files[i],
+                before=ledger.lines_before(units[i], files[i]) + before[i],
+                rows=rows,
+                lines=lines,
+            )
+
+
+def _with_lines(table: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    first = (table.schema.metadata or {}).get(_FIRST_LINE)
+    if first is not None:
+        start = int(first)
+        return table.replace_schema_metadata(None), np.arange(start, start + table.num_rows)
+    if LINE not in table.column_names:
+        return table, np.empty(0, np.int64)
+    return table.drop_columns([LINE]), table.column(LINE).to_numpy().astype(np.int64)

@@ -163,13 +163,12 @@ def tables_reader(ir: bytes, run_id: str, ledger: Ledger) -> ReadTables:
 
 def _placed(packed: Packed, graph_type: GraphType, run_id: str) -> pa.Table:
     rows = packed.rows
-    within = rows.column(rows.num_columns - 1).to_numpy()
-    lines = within.astype(np.int64) + packed.before
-    columns = rows.columns[:-1]
+    lines = packed.lines + packed.before
+    columns = rows.columns
     if not is_keyed(graph_type) and columns[0].null_count:
         columns[0] = _with_ids(columns[0], run_id, packed.file, lines)
     files = pa.array(np.full(len(lines), packed.file, dtype=np.int32))
-    names = [*rows.column_names[:-1], FILE, LINE]
+    names = [*rows.column_names, FILE, LINE]
     return pa.Table.from_arrays([*columns, files, pa.array(lines)], names=names)
 
 
