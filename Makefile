@@ -6,10 +6,10 @@ READY  := $(VENV)/.ready
 PEERS  := $(VENV)/.peers
 LOCK   := $(BIN)/uv pip compile --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet
 
-.PHONY: demo test check format golden bench lock clean help
+.PHONY: demo test check format golden bench bench-spark lock clean help
 
 help:            ## show the targets
-	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omnigraph needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
@@ -46,6 +46,12 @@ bench: $(PEERS)  ## ratios against raw pylance and other engines, measured in on
 	$(BIN)/python benchmarks/bulk_load.py
 	$(BIN)/python benchmarks/single_commit.py
 	$(BIN)/python benchmarks/queries.py
+
+bench-spark: $(READY) ## loading, reading and memory on Spark against raw pylance
+	$(BIN)/python benchmarks/spark_load.py
+	$(BIN)/python benchmarks/spark_read.py
+	$(BIN)/python benchmarks/spark_memory.py
+	$(BIN)/python benchmarks/spark_auto.py
 
 lock: $(READY)   ## compile the locked versions from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

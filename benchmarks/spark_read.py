@@ -1,6 +1,6 @@
 """Reading a graph from Spark against a bare reader: ratios measured in one interleaved run.
 
-    python benchmarks/spark_read.py [rows] [rounds]
+    python benchmarks/spark_read.py [--rows 5000000] [--rounds 7] [--quick] [--json FILE]
 
 Every arm sums one column by another over all rows of one type (5M by default), in one warm session
 with two cores. The bare arm is the least that Spark can do with Lance: a plain dataset, a function
@@ -10,13 +10,12 @@ answer is checked. Times include making the DataFrame.
 
 from __future__ import annotations
 
-import random
+import argparse
 import shutil
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import lance
@@ -28,6 +27,10 @@ import omnigraph
 from omnigraph.pipeline.datasource import register
 from omnigraph.pipeline.session import pipeline_session
 from omnigraph.pipeline.tables import PinnedGraph, table_frame
+
+sys.path.insert(0, str(Path(__file__).parent))
+from timing import Report, interleaved
+from timing import table as print_table
 
 SCHEMA = """
 node Sensor { id: String @key }
@@ -74,7 +77,7 @@ def total(frame) -> dict[str, float]:
     return {row[0]: row[1] for row in rows}
 
 
-def main(rows: int, rounds: int) -> None:
+def measure(rows: int, rounds: int, report: Report) -> None:
     work = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
     table = readings(rows)
     summed = table.group_by("kind").aggregate([("value", "sum")])
@@ -111,26 +114,39 @@ def main(rows: int, rounds: int) -> None:
                 .load()
             ),
         }
-        seconds: dict[str, list[float]] = {name: [] for name in arms}
-        order = random.Random(1)
-        for turn in range(rounds + 2):
-            for name in order.sample(list(arms), len(arms)):
-                started = time.perf_counter()
-                answer = arms[name]()
-                if turn > 1:  # The first rounds warm the JVM and the workers.
-                    seconds[name].append(time.perf_counter() - started)
-                assert "half" in name or answer == expected, name
+
+        def checked(name: str) -> None:
+            answer = arms[name]()
+            assert "half" in name or answer == expected, name
+
+        timed = interleaved({name: partial(checked, name) for name in arms}, rounds, warm=2)
+    graph.close()
     shutil.rmtree(work)
-    best = {name: statistics.median(values) for name, values in seconds.items()}
-    base = best["bare mapInArrow"]
+    base = timed["bare mapInArrow"].median
+    told: list[list[str]] = []
+    for name, found in timed.items():
+        ratio, least = found.median / base, min(found.seconds)
+        report.figures[name] = {"seconds": found.seconds, "ratio": ratio}
+        told.append([name, f"{found.median:.3f} s", f"{least:.3f} s", f"{ratio:.2f}x"])
     print(f"{rows:,} rows, aggregate over 2 of 6 columns, median of {rounds} rounds")
-    for name, value in best.items():
-        print(
-            f"  {name:20} {value:7.3f} s  {value / base:5.2f}x   (least {min(seconds[name]):.3f})"
-        )
+    print_table(["", "median", "least", "of bare"], told)
     for name in ("table_frame", "format, columns"):
-        print(f"  {name:20} {best[name] / base:5.2f}x of bare   goal <= {GOAL}x")
+        report.goal(f"{name} / bare mapInArrow reader", timed[name].median / base, GOAL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Reading a graph from Spark.")
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="200,000 rows, two rounds")
+    parser.add_argument("--json", metavar="FILE")
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.rows, asked.rounds = 200_000, 2
+    report = Report()
+    measure(asked.rows, asked.rounds, report)
+    report.save(asked.json)
 
 
 if __name__ == "__main__":
-    main(int((sys.argv[1:] or ["5000000"])[0]), int((sys.argv[2:] or ["7"])[0]))
+    main()

@@ -47,6 +47,7 @@ class ErrorKind(StrEnum):
     VERSION_MISMATCH = "expected_version_mismatch"
     PRECONDITION_FAILED = "precondition_failed"
     CONTENTION = "contention"
+    REVOKED = "revoked"
     MERGE_CONFLICT = "merge_conflict"
     NOT_A_GRAPH = "not_a_graph"
     BRANCH_NOT_FOUND = "branch_not_found"
@@ -300,11 +301,8 @@ class MergeConflictError(OmnigraphError):
         details: Mapping[str, Any] | None = None,
     ) -> None:
         self.conflicts: tuple[Any, ...] = tuple(conflicts)
-        lines = [message, *(f"  {c.message}" for c in self.conflicts[: self.shown_max])]
-        if (more := len(self.conflicts) - self.shown_max) > 0:
-            lines.append(f"  … and {more} more")
         super().__init__(
-            "\n".join(lines),
+            message,
             hint=hint,
             details={
                 **(details or {}),
@@ -312,6 +310,12 @@ class MergeConflictError(OmnigraphError):
                 "merge_conflict_count": len(self.conflicts),
             },
         )
+
+    def __str__(self) -> str:
+        lines = [self.message, *(f"  {c.message}" for c in self.conflicts[: self.shown_max])]
+        if (more := len(self.conflicts) - self.shown_max) > 0:
+            lines.append(f"  … and {more} more")
+        return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
 
 
 class ConflictError(OmnigraphError):

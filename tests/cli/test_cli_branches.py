@@ -203,9 +203,7 @@ def test_what_was_shown_is_what_ends(graph: Path, monkeypatch: pytest.MonkeyPatc
     assert names(graph) == ["main", "june"]
 
 
-def test_a_remote_branch_ends_only_with_a_yes(
-    graph: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_remote_branch_ends_only_with_a_yes(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ok("branch", "create", "june", graph)
     local = omnigraph.open
     monkeypatch.setattr("omnigraph.graph.open", lambda uri, **options: local(graph, **options))

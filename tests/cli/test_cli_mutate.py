@@ -122,7 +122,7 @@ def test_interrupts(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[st
         said = run("mutate", graph, "-e", ADD, *flags)
     assert (said.exit_code, "completely or not at all" in said.stderr) == (130, True)
     with monkeypatch.context() as patched:
-        patched.setattr("omnigraph.graph.Graph.query", strike)
+        patched.setattr("omnigraph.view.SnapshotView.query", strike)
         said = run("query", graph, "-e", READ, *flags)
     assert (said.exit_code, said.stderr) == (130, "interrupted\n")
 

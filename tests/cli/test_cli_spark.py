@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_support import DATA, answer, commit_count, ok, run
+from cli_support import DATA, answer, commit_count, ok, process, run
 
 SPARK = ("--engine", "spark")
 PORTS = "code,name,berths\nAAR,Aarhus,12\nOSL,Oslo,4\n"
@@ -166,6 +166,28 @@ def test_everything_that_is_wrong_goes_to_a_file_or_a_table(
     assert sorted(row["line"] for row in told) == list(range(1, 51))
     assert {row["reject"] for row in told} == {"problem"}
     assert told[0]["text"].startswith('{"type":"Port"')
+
+
+_STRIKE = """
+import signal, threading
+from omnigraph.cli.meter import SilentMeter
+def show_phase(self, said):
+    if said.total:  # Told by another thread: this one waits for Spark.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+SilentMeter.show_phase = show_phase
+from omnigraph.cli.main import main
+main()
+"""
+
+
+def test_an_interrupt_while_spark_works_is_one_line(spark_stopped, empty_graph, files) -> None:
+    command = ("load", empty_graph, "--mode", "append", *SPARK, "--data", "good.jsonl")
+    done = process(*command, code=_STRIKE, env={"OMNIGRAPH_SPARK_MEMORY": "512m"})
+    assert done.returncode == 130, done.stderr
+    assert done.stdout == b""
+    assert done.stderr.decode().startswith("interrupted; a write that was running is published")
+    assert done.stderr.count(b"\n") == 1
+    assert commit_count(empty_graph) == 1
 
 
 # -- export --------------------------------------------------------------------------------------

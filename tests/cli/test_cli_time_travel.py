@@ -62,7 +62,9 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize(("args", "codes"), STATES, ids=[" ".join(a) or "newest" for a, _ in STATES])
+@pytest.mark.parametrize(
+    ("args", "codes"), STATES, ids=[" ".join(a) or "newest" for a, _ in STATES]
+)
 def test_every_reading_command_reads_the_state(
     past: tuple[Path, list[str]], args: list[str], codes: str
 ) -> None:

@@ -50,7 +50,7 @@ def graph(tmp_path: Path) -> omnigraph.Graph:
         lambda g: g.load(pa.table({"name": ["x"]})),
         lambda g: g.load([{"name": "x"}], type=5),
         lambda g: g.load("file.jsonl", type="Person"),
-        lambda g: g.snapshot(None),
+        lambda g: g.snapshot(5),
         lambda g: g.snapshot().rows(None),
         lambda g: g.snapshot().rows("Person", columns="name"),
         lambda g: g.snapshot().rows("Person", columns=[]),

@@ -118,7 +118,7 @@ def test_moments_in_other_zones_and_forms(told: Told) -> None:
         "2026-01-01 00:10:30",
         "2026-01-01T01:10:00+01:00",
         "2025-12-31T19:10:00-05:00",
-        datetime(2026, 1, 1, 0, 10),  # noqa: DTZ001 (a moment without a zone is in UTC)
+        datetime(2026, 1, 1, 0, 10),
         datetime(2026, 1, 1, 1, 10, tzinfo=cet),
     ):
         assert graph.snapshot(at=at).commit.id == commit, at

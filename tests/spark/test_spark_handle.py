@@ -137,3 +137,23 @@ def test_on_other_sessions(graph, kind, request, tmp_path: Path):
         assert on.session.sql("SELECT count(*) AS n FROM Person").collect()[0]["n"] == 3
         done = on.export(tmp_path / "out", format="jsonl")
         assert done.rows == 4
+
+
+def test_a_branch_of_its_own_is_loaded_read_and_exported(graph, spark, tmp_path: Path):
+    graph.branches.create("draft")
+    (tmp_path / "in.csv").write_text("name,age\nBob,21\nDi,50\n")
+    source = {"source": tmp_path / "in.csv", "type": "Person", "mode": "merge"}
+    change = graph.load(**source, branch="draft", engine="spark", spark=spark).changes[
+        "node:Person"
+    ]
+    assert (change.inserted, change.updated) == (1, 1)
+    with graph.spark(spark, branch="draft") as on:
+        assert on.table("Person").count() == 4
+        assert on.export(tmp_path / "draft", format="jsonl").rows == 5
+    read = spark.read.format("omnigraph").option("graph", graph.uri).option("type", "Person")
+    assert read.option("branch", "draft").load().count() == 4
+    frame = spark.createDataFrame([("Ed", 9)], "name string, age int")
+    write = frame.write.format("omnigraph").option("graph", graph.uri).option("type", "Person")
+    write.option("branch", "draft").mode("append").save()
+    assert graph.snapshot("draft").count("Person") == 5
+    assert graph.snapshot().count("Person") == 3

@@ -6,6 +6,7 @@ shuts down. Commands that run inside another program (tests) leave its handler a
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -36,3 +37,11 @@ def conversation() -> Generator[None]:
         yield
     finally:
         _conversing = False
+
+
+def hush_libraries() -> None:
+    """Let no library write to stderr by itself: py4j tells an interrupt with a traceback, by a
+    logger that prints if nobody listens."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())

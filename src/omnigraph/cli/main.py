@@ -19,6 +19,7 @@ from omnigraph.cli.commands.fmt import fmt_command
 from omnigraph.cli.commands.init import init_command
 from omnigraph.cli.commands.lint import lint_command
 from omnigraph.cli.commands.load import load_command
+from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.commands.mutate import mutate_command
 from omnigraph.cli.commands.query import query_command
 from omnigraph.cli.commands.schema import schema_group
@@ -78,6 +79,7 @@ for _command in (
     export_command,
     snapshot_command,
     branch_group,
+    merge_command,
     tag_group,
     commit_group,
     diff_command,

@@ -161,8 +161,8 @@ def commit_option(command: Command) -> Command:
         type=WORDS,
         metavar="ID",
         callback=not_empty,
-        help="Read the state after this commit, of any branch if --branch is not given; the beginning "
-        "of its id is enough.",
+        help="Read the state after this commit, of any branch if --branch is not given; the "
+        "beginning of its id is enough.",
     )(command)
 
 

@@ -132,6 +132,7 @@ def from_table(
             path=path,
             rewound_at=facts.get("rewound_at", 0),
             deleted=facts.get("deleted", False),
+            revoked=tuple(facts.get("revoked", ())),
         )
     except (KeyError, ValueError, TypeError, IndexError) as e:
         raise CorruptionError(
@@ -154,6 +155,8 @@ def _head_facts(snapshot: Snapshot) -> str | None:
         facts["rewound_at"] = snapshot.rewound_at
     if snapshot.deleted:
         facts["deleted"] = True
+    if snapshot.revoked:
+        facts["revoked"] = snapshot.revoked
     return json.dumps(facts, separators=(",", ":")) if facts else None
 
 

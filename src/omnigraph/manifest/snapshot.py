@@ -119,6 +119,8 @@ class Snapshot:
     """The last version at which the branch left commits behind; 0 if it never did."""
     deleted: bool = False
     """The branch's life ended with this version."""
+    revoked: tuple[str, ...] = ()
+    """Operations that may not publish any more: what they staged is being reclaimed."""
 
     @property
     def place(self) -> ManifestPlace:

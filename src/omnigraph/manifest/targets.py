@@ -125,7 +125,7 @@ def find_commit(repository: Repository, target: Target) -> GraphCommit:
 
     Anywhere is on another branch, at a tag, or among the commits that a reset left behind.
     """
-    wanted = str(target.commit).strip().upper()
+    wanted = str(target.commit).strip()
     if target.branch is not None:
         head = repository.head(target.branch).snapshot
         return _commit_behind(repository, head, wanted, target.branch)
@@ -166,7 +166,7 @@ def _commit_behind(
         return commit_named(repository.lineage.reachable(state), wanted, branch)
 
     if len(wanted) == COMMIT_ID_LENGTH:
-        return repository.lineage.find(state, wanted, search)
+        return repository.lineage.find(state, wanted.upper(), search)
     return search()
 
 

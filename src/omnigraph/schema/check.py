@@ -20,7 +20,12 @@ from omnigraph.schema.resolve import (
     property_type,
 )
 from omnigraph.schema.rules import bounds, groups, names, types
-from omnigraph.schema.rules.annotations import Place, check_annotations, check_embed
+from omnigraph.schema.rules.annotations import (
+    Place,
+    check_annotations,
+    check_backfill,
+    check_embed,
+)
 
 
 def check(schema: ast.SchemaDecl, findings: Findings) -> None:
@@ -81,6 +86,7 @@ def _check_edge(edge: ast.EdgeDecl, findings: Findings) -> None:
 
 def _check_properties(owner: ast.Declaration, place: Place, findings: Findings) -> None:
     names.check_properties(owner, findings)
+    check_backfill(owner.properties, findings)
     for p in owner.properties:
         types.check_type(p.type, findings)
         check_annotations(p.annotations, place, findings)

@@ -354,6 +354,8 @@ class _Parser:
     def _value(self, *, bare_word: bool = True) -> ast.Value:
         self._refuse_exponent()
         token = self.cursor.here
+        if token.is_punct("-"):
+            return self._negative_number()
         if token.kind is TokenKind.STRING:
             kind = "string"
         elif token.kind in (TokenKind.INT, TokenKind.FLOAT):
@@ -366,6 +368,15 @@ class _Parser:
             self.cursor.fail("a value or a name" if bare_word else "a value")
         self.cursor.take()
         return ast.Value(kind=kind, text=token.text, span=token.span)
+
+    def _negative_number(self) -> ast.Value:
+        minus = self.cursor.take()
+        self._refuse_exponent()
+        if self.cursor.here.kind not in (TokenKind.INT, TokenKind.FLOAT):
+            self.cursor.fail("a number")
+        number = self.cursor.take()
+        span = minus.span.to(number.span)
+        return ast.Value(kind="number", text=f"-{number.text}", span=span)
 
     # -- names and look-ahead --------------------------------------------------------------------
 

@@ -12,7 +12,9 @@ CONSTRAINTS = ("key", "unique", "index", "range", "check")
 """Words that, with parentheses, are a body line; without, an annotation."""
 GROUPS = ("key", "unique", "index")
 """Constraints over a group of members."""
-ANNOTATIONS = (*CONSTRAINTS, "card", "embed", "description", "instruction", "rename_from")
+ANNOTATIONS = (
+    *CONSTRAINTS, "card", "embed", "description", "instruction", "rename_from", "backfill",
+)  # fmt: skip
 ENDPOINTS = ("src", "dst")
 BASE_TYPES = tuple(str(s) for s in Scalar if s is not Scalar.VECTOR)
 TYPE_WORDS = (*BASE_TYPES, "Vector", "enum")

@@ -12,7 +12,8 @@ name becomes known only through a publish. Nothing here moves a dataset's HEAD.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,7 +110,15 @@ class Patch:
     """New files: replaced rows with the identity they had, and new rows."""
 
 
-Change = Append | Replace | Upsert | Remove | Patch
+class Rework(ABC):
+    """A change of how a table is laid out, indexed or shaped, which its own module knows."""
+
+    @abstractmethod
+    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+        """The next version, committed where nobody can see it; ``current`` if nothing changes."""
+
+
+Change = Append | Replace | Upsert | Remove | Patch | Rework
 
 
 class Table:
@@ -474,6 +483,8 @@ class TableStore:
                 enable_stable_row_ids=True,
                 **managed,
             )
+        if isinstance(change, Rework):
+            return change.commit(current, managed)
         managed["read_version"] = current.version
         match change:
             case Append(files=files):

@@ -33,10 +33,11 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.codec import COMMITS_MAX
-from omnigraph.manifest.repository import Branch, Durability, Repository
+from omnigraph.manifest.repository import AcceptedSchema, Branch, Durability, Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
+from omnigraph.storage.tables import Table
 from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import (
     Action,
@@ -137,6 +138,16 @@ def restate(
         raise _contention(branch.name)
 
 
+def _under(schema: AcceptedSchema, pins: Mapping[str, TablePin]) -> dict[str, TablePin]:
+    """Tables as another schema calls them; those that it does not have are left out."""
+    names = {(t.id, t.incarnation): t.table_key for t in schema.catalog.types()}
+    return {
+        key: replace(pin, table_key=key)
+        for pin in pins.values()
+        if (key := names.get((pin.type_id, pin.incarnation))) is not None
+    }
+
+
 def _contention(branch: str) -> ConflictError:
     return ConflictError(
         f"gave up after {ATTEMPTS_MAX} lost races on branch '{branch}'",
@@ -224,6 +235,7 @@ class _Operation:
     def _prepare(self, head: Head) -> tuple[WriteTxn, dict[str, Work]]:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
         for _ in range(ATTEMPTS_MAX):
+            self._check_not_revoked(head)
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
                 delta = self._request.prepare(txn)
@@ -283,6 +295,7 @@ class _Operation:
         self, txn: WriteTxn, work: dict[str, Work], head: Head
     ) -> tuple[WriteTxn, dict[str, Work]]:
         """After a lost race: keep everything if nothing this write rests on has moved."""
+        self._check_not_revoked(head)
         for expectation in self._expectations or ():
             expectation.check(head.snapshot)
         moved = not txn.same_world(head.snapshot, txn.consulted | set(work))
@@ -291,6 +304,15 @@ class _Operation:
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)
         return later, work
+
+    def _check_not_revoked(self, head: Head) -> None:
+        if self._id in head.snapshot.revoked:
+            raise ConflictError(
+                f"the write {self._id} was given up by recovery: it had not moved for long",
+                kind=ErrorKind.REVOKED,
+                hint="nothing of it was published: repeat the command",
+                details={"operation_id": self._id},
+            )
 
     def _attempt(self, txn: WriteTxn, work: dict[str, Work]) -> Head:
         """Phases A to C, once."""
@@ -308,13 +330,14 @@ class _Operation:
         hit(FailPoint.WRITE_INTENT_WRITTEN)
         hit(FailPoint.WRITE_ALL_STAGED)
         if self._repository.durability is Durability.FSYNC:
-            self._sync_staged(txn, staged, store.files_of(next_head))
+            bases = {key: txn.table_of(item.type) for key, item in work.items()}
+            self._sync_staged(bases, staged, store.files_of(next_head))
         hit(FailPoint.PUBLISH_BEFORE_COMMIT)
         self._committing = True
         head = store.commit(txn.head, next_head)
         hit(FailPoint.PUBLISH_AFTER_COMMIT)
         for key, item in staged.items():
-            self._repository.keep_table(item.table, instead_of=txn.pin(key))
+            self._repository.keep_table(item.table, instead_of=txn.pin_of(work[key].type))
         return head
 
     def _resolve(
@@ -403,6 +426,7 @@ class _Operation:
             merged_place=merged.place if merged is not None else None,
         )
         shown = base if adopted is None else adopted.snapshot
+        schema = self._delta.schema if isinstance(self._delta, BulkChange) else None
         pins = {
             key: TablePin(
                 table_key=key,
@@ -416,8 +440,8 @@ class _Operation:
         return replace(
             base,
             version=base.version + 1,
-            schema_hash=shown.schema_hash,
-            pins={**shown.pins, **pins},
+            schema_hash=schema.hash if schema is not None else shown.schema_hash,
+            pins={**(_under(schema, shown.pins) if schema is not None else shown.pins), **pins},
             commits=(commit, *line.commits)[:COMMITS_MAX],
             rewound_at=base.version + 1 if line is not base else base.rewound_at,
         )
@@ -431,10 +455,12 @@ class _Operation:
             return self._adoption.changes
         return {key: item.change for key, item in work.items()}
 
-    def _sync_staged(self, txn: WriteTxn, staged: dict[str, Staged], names: list[str]) -> None:
+    def _sync_staged(
+        self, bases: Mapping[str, Table | None], staged: dict[str, Staged], names: list[str]
+    ) -> None:
         files = list(names)
         for key, item in staged.items():
-            files += item.new_files(txn.table(key))
+            files += item.new_files(bases[key])
         self._repository.sync(files)
 
     def _acknowledge(self, head: Head, work: dict[str, Work], attempts: int) -> Receipt:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
-from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import TableChange, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
@@ -26,6 +26,7 @@ from omnigraph.storage.tables import (
     Patch,
     Remove,
     Replace,
+    Rework,
     StagedFiles,
     StagedTable,
     Table,
@@ -88,8 +89,8 @@ class BulkWork:
     type: GraphType
     actions: tuple[Action, ...]
     change: TableChange
-    staged: Append | Replace | Patch
-    """For a patch: made on the version that the transaction pins."""
+    staged: Append | Replace | Patch | tuple[Rework, ...]
+    """For a patch: made on the version that the transaction pins. Reworks keep every row."""
 
     @property
     def row_count(self) -> int:
@@ -113,7 +114,10 @@ class BulkChange:
     """
 
     tables: Mapping[str, BulkWork]
-    """By table key; only tables that really change."""
+    """By table key of the schema that is to come; only tables that really change."""
+    schema: AcceptedSchema | None = None
+    """The schema from now on, if it changes. Tables follow their types by number: what it renames
+    keeps its rows, what it does not name any more is no longer shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +160,7 @@ def table_actions(txn: WriteTxn, work: Mapping[str, Work]) -> tuple[TableAction,
     """The plan's view of the work."""
     actions: list[TableAction] = []
     for key, item in work.items():
-        pin = txn.pin(key)
+        pin = txn.pin_of(item.type)
         actions.append(
             TableAction(
                 table_key=key,
@@ -191,14 +195,14 @@ class Stager:
         stale = {
             key: item
             for key, item in work.items()
-            if key not in self._staged or self._staged[key].base != txn.pin(key)
+            if key not in self._staged or self._staged[key].base != txn.pin_of(item.type)
         }
         running: dict[str, Future[StagedTable]] = {}
         for key, item in stale.items():
             if isinstance(item, TableWork) and item.delta.adopt is not None:
                 table = self._repository.table(item.delta.adopt)
                 self._staged[key] = Staged(
-                    base=txn.pin(key), table=table, pinning=None, appended=None
+                    base=txn.pin_of(item.type), table=table, pinning=None, appended=None
                 )
             else:
                 running[key] = self._submit(self._stage_table, txn, key, item, name)
@@ -206,7 +210,7 @@ class Stager:
             staged = task.result()
             appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
             self._staged[key] = Staged(
-                base=txn.pin(key),
+                base=txn.pin_of(work[key].type),
                 appended=self._files.get(key) if appended else None,
                 table=staged.table,
                 pinning=self._submit(self._repository.tables.pin, staged),
@@ -234,10 +238,11 @@ class Stager:
         return task
 
     def _stage_table(self, txn: WriteTxn, key: str, item: Work, name: str) -> StagedTable:
-        base = txn.table(key)
+        base = txn.table_of(item.type)
         path, schema = item.type.table_path, table_schema(item.type)
         if isinstance(item, BulkWork):
-            changes: list[Change] = [item.staged]
+            made = item.staged
+            changes: list[Change] = list(made) if isinstance(made, tuple) else [made]
         else:
             changes = self._changes(key, item, base)
         self._paths.add(path)

@@ -15,6 +15,7 @@ from omnigraph.manifest.repository import AcceptedSchema, Branch, Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
@@ -47,6 +48,18 @@ class WriteTxn:
     def pin(self, table_key: str) -> TablePin | None:
         """The pinned version of a table; None while it has no dataset."""
         return self.snapshot.pins.get(table_key)
+
+    def pin_of(self, graph_type: GraphType) -> TablePin | None:
+        """The pinned version of a type's table, whatever the pinned schema calls it."""
+        pin = self.pin(graph_type.table_key)
+        if pin is not None and _is_of(pin, graph_type):
+            return pin
+        return next((p for p in self.snapshot.pins.values() if _is_of(p, graph_type)), None)
+
+    def table_of(self, graph_type: GraphType) -> Table | None:
+        """The pinned table of a type, opened."""
+        pin = self.pin_of(graph_type)
+        return self.repository.table(pin) if pin is not None else None
 
     def table(self, table_key: str) -> Table | None:
         """The pinned table, opened; None while it has no dataset."""
@@ -99,3 +112,7 @@ class WriteTxn:
     def _empty(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         schema = table_schema(self.schema.catalog.table(table_key))
         return pa.schema([schema.field(c) for c in columns]).empty_table()
+
+
+def _is_of(pin: TablePin, graph_type: GraphType) -> bool:
+    return (pin.type_id, pin.incarnation) == (graph_type.id, graph_type.incarnation)

@@ -63,6 +63,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         path=draw(st.sampled_from(["__manifest", "_branches/X"])),
         rewound_at=draw(st.integers(0, 5)),
         deleted=draw(st.booleans()),
+        revoked=tuple(draw(st.lists(TEXT, max_size=2))),
     )
 
 

@@ -317,5 +317,5 @@ def test_what_spark_cannot_load(source):
 
 
 def test_a_type_does_not_go_with_jsonl(file):
-    with pytest.raises(UsageError, match="every line names its type"):
+    with pytest.raises(UsageError, match="JSONL names its types itself"):
         parse_here(str(file(bare("a"))), type_name="Bare")

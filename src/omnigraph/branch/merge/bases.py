@@ -91,6 +91,12 @@ class History:
         catalog = self._repository.schema(snapshot.schema_hash).catalog
         return next((t for t in catalog.types() if (t.id, t.incarnation) == type_id), None)
 
+    def open(self, type_id: TypeId, snapshot: Snapshot) -> None:
+        """Open a table ahead of those who are going to read it at the same time."""
+        pin = pin_of(snapshot, type_id)
+        if pin is not None:
+            self._repository.table(pin)
+
     def delta(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
         """What changed in one table between two snapshots."""
         pins = pin_of(before, type_id), pin_of(after, type_id)
@@ -106,8 +112,9 @@ class History:
 
     def bases(self, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
         """The best common ancestors of two snapshots."""
-        lineage = self._repository.lineage
-        return tuple(lineage.snapshot(c.place) for c in lineage.merge_bases(one, other))
+        lineage, known = self._repository.lineage, {s.head.id: s for s in (one, other)}
+        found = lineage.merge_bases(one, other)
+        return tuple(known.get(c.id) or lineage.snapshot(c.place) for c in found)
 
 
 def _nothing(types: TypePair) -> RowDelta:
@@ -146,6 +153,7 @@ def table_sides(
 ) -> TableSides:
     """One table of a merge."""
     type_id, theirs = (graph_type.id, graph_type.incarnation), history.theirs
+    history.open(type_id, bases[0])  # Once, for both.
     ours_delta, first = both(
         lambda: history.delta(type_id, bases[0], ours),
         lambda: history.delta(type_id, bases[0], theirs),

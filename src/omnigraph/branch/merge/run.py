@@ -152,10 +152,10 @@ class ThreeWay:
         )
         # The decisions rest on these tables of ours, also where they come to nothing.
         txn.consulted.update(plan.changed)
+        delta = plan.delta()
         if conflicts := plan.conflicts():
             # Conflicts of rules are told with the others as far as they can be known already.
-            raise refusal([*conflicts, *self._broken(txn, plan, plan.delta())], self.names)
-        delta = plan.delta()
+            raise self._refusal([*conflicts, *self._broken(txn, plan, delta)], plan.used())
         if self._decisions.any:
             delta = self._keep_rules(txn, plan, delta)
         if self.prepared is not None:
@@ -179,18 +179,22 @@ class ThreeWay:
             undo, left, named = undone(broken, self._decisions, undo, plan)
             used |= named
             if left:
-                raise refusal(left, self.names)
+                raise self._refusal(left, used)
             delta = plan.delta(undo)
         leftover(self._decisions, used)
         return delta
+
+    def _refusal(self, left: Sequence[MergeConflict], used: set[Entity]) -> MergeConflictError:
+        """What is left to decide, unless somebody decided about something else."""
+        leftover(self._decisions, used | {e for conflict in left for e in conflict.entities})
+        return refusal(left, self.names)
 
     def conflicts_of(self, error: ConstraintError) -> MergeConflictError:
         """Broken rules, as the write machine met them, as conflicts."""
         checked = self.prepared.checked if self.prepared is not None else None
         if checked is None:
             raise error
-        found = self._broken(checked.txn, checked.plan, checked.delta)
-        return refusal(found, self.names) if found else refusal((), self.names)
+        return refusal(self._broken(checked.txn, checked.plan, checked.delta), self.names)
 
 
 def carry_out(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.confirm import ask, can_ask, needs_yes
 from omnigraph.cli.options import (
     HELP_NAMES,
@@ -48,6 +49,9 @@ def branch_group() -> None:
 
     A branch is a line of commits of its own over the whole graph. Making one copies nothing.
     """
+
+
+branch_group.add_command(merge_command)
 
 
 @branch_group.command(

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from omnigraph.cli.commands.merge import revert_command
 from omnigraph.cli.confirm import ask, can_ask, needs_yes
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.options import (
@@ -45,6 +46,9 @@ from omnigraph.errors import UsageError
 @common_options
 def commit_group() -> None:
     """Look at the history of a graph, and go back in it."""
+
+
+commit_group.add_command(revert_command)
 
 
 def _filter_options(command: Command) -> Command:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import click
 
 from omnigraph.cli.files import whole_file
-from omnigraph.cli.interrupts import answered
+from omnigraph.cli.interrupts import answered, hush_libraries
 from omnigraph.cli.meter import SilentMeter, Unit
 from omnigraph.cli.options import (
     WORDS,
@@ -143,6 +143,7 @@ def _export_on_spark(
     from omnigraph.load.phases import LoadPhase, Phase
     from omnigraph.view import export_format
 
+    hush_libraries()
     said = settings.output
     with said.meter("exporting", _total(view, types), Unit.ENTITIES) as meter:
         meter.show_phase(LoadPhase(phase=Phase.STARTING))

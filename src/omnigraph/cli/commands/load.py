@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 import click
 
 from omnigraph.cli.confirm import ask, can_ask, needs_yes
-from omnigraph.cli.interrupts import answered
+from omnigraph.cli.interrupts import answered, hush_libraries
 from omnigraph.cli.meter import Unit
 from omnigraph.cli.new_branch import branch_for
 from omnigraph.cli.options import (
@@ -144,6 +144,7 @@ def load_command(
 
     from omnigraph.graph import open as open_graph
 
+    hush_libraries()
     output = settings.output
     clock = SystemClock()
     with open_graph(place, durability=durability) as graph:

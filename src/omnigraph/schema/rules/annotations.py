@@ -15,7 +15,8 @@ from omnigraph.schema import ast
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.codes import Code
 from omnigraph.schema.findings import Findings
-from omnigraph.schema.resolve import property_type
+from omnigraph.schema.literals import literal_hint, literal_value
+from omnigraph.schema.resolve import annotation, property_type
 from omnigraph.schema.words import ANNOTATIONS
 
 Place = Literal["interface property", "node property", "edge property", "node type", "edge type"]
@@ -33,6 +34,7 @@ _PLACES: dict[str, frozenset[Place]] = {
     "description": _ON_PROPERTIES | _ON_TYPES,
     "instruction": _ON_TYPES,
     "rename_from": _ON_PROPERTIES | _ON_TYPES,
+    "backfill": _ON_PROPERTIES,
 }
 _MISPLACED_HINTS = {
     "key": "a key stands on a node property, or in a body: `@key(a, b)`, `@key(@src, @dst, a)`",
@@ -42,6 +44,7 @@ _MISPLACED_HINTS = {
     "check": 'it is a line of a node body: `@check(p, "regex")`',
     "embed": "it stands on a vector property of a node",
     "instruction": "it stands on a node or edge type; use `@description` here",
+    "backfill": "it stands on a property, and says what rows get that have no value",
 }
 _TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _PROPERTY_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
@@ -74,9 +77,9 @@ def _check_arguments(a: ast.AnnotationDecl, place: Place, findings: Findings) ->
             message = f"argument `{name}` of `@{word}` is given twice"
             findings.add(Code.ANNOTATION_ARGUMENT, name.span, message)
         names.add(name.text)
-    if word not in ("description", "instruction", "rename_from", "embed"):
+    if word not in ("description", "instruction", "rename_from", "embed", "backfill"):
         return
-    if a.value is None or not a.value.text.strip():
+    if a.value is None or (word != "backfill" and not a.value.text.strip()):
         message = f"`@{word}` needs a value that is not blank"
         findings.add(Code.ANNOTATION_ARGUMENT, a.span, message)
     elif word == "rename_from":
@@ -98,6 +101,21 @@ def _check_rename(value: ast.Value, place: Place, findings: Findings) -> None:
         expected = "the former name of this type" if on_type else "the former name of this property"
         message = "`@rename_from` does not hold a possible name"
         findings.add(Code.ANNOTATION_ARGUMENT, value.span, message, expected=expected)
+
+
+def check_backfill(properties: Iterable[ast.PropertyDecl], findings: Findings) -> None:
+    """A literal in ``@backfill`` is a value of its property. Names are looked up in a graph."""
+    for p in properties:
+        given, own = annotation(p, "backfill"), property_type(p.type)
+        if given is None or given.value is None or own is None or given.value.kind == "word":
+            continue
+        if literal_value(given.value, own) is None:
+            findings.add(
+                Code.ANNOTATION_ARGUMENT,
+                given.value.span,
+                f"`@backfill` of `{p.name}` holds no value of `{own}`",
+                hint=literal_hint(own),
+            )
 
 
 def check_embed(

@@ -1,0 +1,159 @@
+"""A merge as lines for people: what it did, or what stands in its way.
+
+    MergeResult, conflicts -> [merge_text] -> lines of styled parts -> merge_output
+
+    Merged june into main
+    commit 01JZ8YB1K4T9W3H6Q8Z2C5E7G0 on main  +1 ~1
+      Vessel   ~1
+      CallsAt  +1
+    base 01JZ8Y6N2D3V5K7M9P1R3T5V7X
+
+    Vessel: 1 conflict
+      100  changed on both sides
+        flag    base "dk"    main "no"    june "pa"
+
+Nothing is printed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict
+from omnigraph.branch.merge.result import MergeOutcome, MergeResult
+from omnigraph.cli.streams import one_line
+from omnigraph.manifest.snapshot import TableChange
+
+Part = tuple[str, str]
+"""Text and style."""
+Line = list[Part]
+
+SHOWN_MAX = 20
+"""So many conflicts of one type are shown; all of them with --json."""
+VALUE_LENGTH_MAX = 60
+_QUIET, _ID = "bright_black", "yellow"
+_SIGNS = (("inserted", "+", "green"), ("updated", "~", "blue"), ("deleted", "-", "red"))
+_KINDS = {
+    ConflictKind.DIVERGENT_INSERT: "inserted on both sides",
+    ConflictKind.DIVERGENT_UPDATE: "changed on both sides",
+    ConflictKind.DELETE_VS_UPDATE: "deleted on one side, changed on the other",
+    ConflictKind.ORPHAN_EDGE: "an edge without its node",
+    ConflictKind.UNIQUE_VIOLATION: "a unique value twice",
+    ConflictKind.CARDINALITY_VIOLATION: "a wrong number of edges",
+    ConflictKind.VALUE_CONSTRAINT_VIOLATION: "a value that the schema forbids",
+}
+
+
+def result_lines(result: MergeResult, *, verb: str = "merge") -> Iterator[Line]:
+    """The outcome, the commit, the changes, where it came from."""
+    yield _headline(result, verb)
+    if result.outcome is MergeOutcome.CONFLICTS:
+        yield []
+        yield from conflict_lines(result.conflicts, result.target, result.source)
+        return
+    if result.commit is not None:
+        commit: Line = [("commit ", ""), (result.commit.id, _ID)]
+        commit.append((f" on {one_line(result.commit.branch)}", ""))
+        yield [*commit, ("  ", ""), *_signed(list(result.changes.values()))]
+    yield from _types(result)
+    if result.outcome is not MergeOutcome.UP_TO_DATE and verb == "merge":
+        label = "base " if len(result.base_commits) == 1 else "bases "
+        yield [(label, _QUIET), (", ".join(result.base_commits), _QUIET)]
+    if result.branch_deleted:
+        yield [("Deleted", "green"), (f" branch {one_line(result.source)}", "")]
+    elif result.branch_delete_error is not None:
+        why = one_line(result.branch_delete_error)
+        yield [("Not deleted: ", "red"), (f"branch {one_line(result.source)}: {why}", "")]
+
+
+def _headline(result: MergeResult, verb: str) -> Line:
+    source, target = one_line(result.source), one_line(result.target)
+    what = f"{source} into {target}" if verb == "merge" else f"commit on {target}"
+    match result.outcome:
+        case MergeOutcome.UP_TO_DATE:
+            if verb == "revert":
+                return [(f"Nothing to revert: {target} has none of it any more", "")]
+            return [(f"Already up to date: {target} has everything of {source}", "")]
+        case MergeOutcome.CONFLICTS:
+            return [(f"Would not {verb}", "red"), (f" {what}; nothing was published", "")]
+        case _ if result.dry_run:
+            how = " (fast forward)" if result.outcome is MergeOutcome.FAST_FORWARD else ""
+            return [(f"Would {verb}", "green"), (f" {what}{how}; nothing was published", "")]
+        case MergeOutcome.FAST_FORWARD:
+            return [("Fast-forwarded", "green"), (f" {target} to {source}", "")]
+        case _:
+            done = "Merged" if verb == "merge" else "Reverted"
+            return [(done, "green"), (f" {what}", "")]
+
+
+def _types(result: MergeResult) -> Iterator[Line]:
+    names = [one_line(key.partition(":")[2]) for key in result.changes]
+    width = max(map(len, names), default=0)
+    for name, change in zip(names, result.changes.values(), strict=True):
+        yield [(f"  {name:<{width}}  ", "cyan"), *_signed([change])]
+    if not result.changes and result.outcome is not MergeOutcome.UP_TO_DATE:
+        yield [("  no entity changes", _QUIET)]
+
+
+def _signed(changes: Sequence[TableChange]) -> Iterator[Part]:
+    first = True
+    for field, sign, style in _SIGNS:
+        count = sum(getattr(change, field) for change in changes)
+        if count:
+            yield (f"{'' if first else ' '}{sign}{count:,}", style)
+            first = False
+
+
+def conflict_lines(conflicts: Sequence[MergeConflict], ours: str, theirs: str) -> Iterator[Line]:
+    """Conflicts by type, each with the values of all sides, and what to do next."""
+    by_type: dict[tuple[str, str], list[MergeConflict]] = {}
+    for conflict in conflicts:
+        by_type.setdefault((conflict.entity_kind, conflict.type_name), []).append(conflict)
+    for (_, type_name), own in by_type.items():
+        count = f"{len(own):,} conflict{'s' if len(own) > 1 else ''}"
+        yield [(one_line(type_name), "bold cyan"), (f": {count}", "bold")]
+        for conflict in own[:SHOWN_MAX]:
+            yield from _conflict(conflict, ours, theirs)
+        if len(own) > SHOWN_MAX:
+            yield [(f"  … and {len(own) - SHOWN_MAX:,} more (--json shows all)", _QUIET)]
+        yield []
+    yield from _next_step(conflicts, ours, theirs)
+
+
+def _conflict(conflict: MergeConflict, ours: str, theirs: str) -> Iterator[Line]:
+    name = one_line(conflict.entity_id or "-")
+    yield [("  ", ""), (name, _ID), (f"  {_KINDS[conflict.kind]}", "")]
+    sides = [("base", _QUIET), (one_line(ours), "green"), (one_line(theirs), "blue")]
+    width = max((len(p.name) for p in conflict.properties), default=0)
+    for found in conflict.properties:
+        line: Line = [(f"    {one_line(found.name):<{width}}", "")]
+        base = _shown(found.base) if found.base_known else "?"
+        for (label, style), value in zip(
+            sides, (base, _shown(found.ours), _shown(found.theirs)), strict=True
+        ):
+            if label == "base" and conflict.kind is ConflictKind.DIVERGENT_INSERT:
+                continue
+            line += [(f"    {label} ", _QUIET), (value, style)]
+        yield line
+    if not conflict.properties:
+        yield [(f"    {one_line(conflict.message)}", "")]
+
+
+def _next_step(conflicts: Sequence[MergeConflict], ours: str, theirs: str) -> Iterator[Line]:
+    entity = next((e for c in conflicts for e in c.entities), None)
+    if entity is None:
+        return
+    line = {entity.kind: entity.type_name, "id": entity.id, "take": "theirs"}
+    yield [("Next: ", "bold"), (f"--ours keeps {one_line(ours)}, ", ""),
+           (f"--theirs takes {one_line(theirs)}; or decide one by one:", "")]  # fmt: skip
+    yield [(f"  {one_line(json.dumps(line, ensure_ascii=False))}", "")]
+    yield [("  in a file, one line for each entity, and --resolutions FILE", "")]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict) and set(value) == {"from", "to"}:  # pyright: ignore[reportUnknownArgumentType]
+        return f"{_shown(value['from'])} to {_shown(value['to'])}"
+    text = one_line(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= VALUE_LENGTH_MAX else text[: VALUE_LENGTH_MAX - 1] + "…"
