@@ -9,6 +9,7 @@ The classes answer one question, "what do I do now?":
     ├── ParameterError        call the query with other values: one is missing, unknown or wrong
     ├── InputError            fix the data: it cannot be read as this graph's data
     ├── ConstraintError       fix the data: it breaks a rule of the schema (carries violations)
+    ├── MigrationError        change the schema in another way, or the rows that are in the way
     ├── MergeConflictError    decide: two branches changed the same thing (carries conflicts)
     ├── ConflictError         somebody else was faster: look again, then retry the whole operation
     ├── NotFoundError         the named thing is not there
@@ -43,6 +44,7 @@ class ErrorKind(StrEnum):
     INPUT = "input"
     CONSTRAINT = "constraint"
     KEY_CONFLICT = "key_conflict"
+    MIGRATION = "migration"
     READ_SET_CONFLICT = "read_set_conflict"
     VERSION_MISMATCH = "expected_version_mismatch"
     PRECONDITION_FAILED = "precondition_failed"
@@ -267,6 +269,39 @@ class ConstraintError(OmnigraphError):
             kind=kind,
             hint=hint,
             details={
+                "violations": [v.to_dict() for v in self.violations],
+                "violation_count": self.total,
+            },
+        )
+
+
+class MigrationError(OmnigraphError):
+    """A schema cannot be applied to what the graph holds. Nothing was changed."""
+
+    default_kind = ErrorKind.MIGRATION
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        steps: Sequence[Mapping[str, Any]] = (),
+        violations: Sequence[Violation] = (),
+        total: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.steps = tuple(dict(step) for step in steps)
+        """The steps that are not possible."""
+        self.violations = tuple(violations)
+        """The first rows that are in the way."""
+        self.total = max(total or 0, len(self.violations))
+        shown = [message, *(f"  {v}" for v in self.violations)]
+        if (more := self.total - len(self.violations)) > 0:
+            shown.append(f"  … and {more:,} more")
+        super().__init__(
+            "\n".join(shown),
+            hint=hint,
+            details={
+                "steps": [dict(step) for step in self.steps],
                 "violations": [v.to_dict() for v in self.violations],
                 "violation_count": self.total,
             },

@@ -37,6 +37,7 @@ class FailPoint(StrEnum):
 
     INIT_BEFORE_MANIFEST = "init.before_manifest"
     INIT_AFTER_MANIFEST = "init.after_manifest"
+    SCHEMA_AFTER_OBJECTS = "schema.after_objects"
     WRITE_INTENT_WRITTEN = "write.intent_written"
     STAGE_AFTER_FILES = "stage.after_files"
     STAGE_AFTER_COMMIT = "stage.after_commit"

@@ -27,6 +27,8 @@ from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.load.phases import TellPhase
+from omnigraph.maintain.schema_apply import SchemaApplyResult, plan_schema
+from omnigraph.maintain.schema_apply import schema_apply as apply_schema
 from omnigraph.manifest.filters import CommitFilter
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
@@ -38,6 +40,7 @@ from omnigraph.query.search.embedding import Embedder
 from omnigraph.query.typed import Mutation
 from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.storage.location import locate
 from omnigraph.text_file import TextKind, read_text_file
 from omnigraph.view import SnapshotView
@@ -148,6 +151,58 @@ class Graph:
     def catalog(self) -> Catalog:
         """The accepted schema of main as values."""
         return self._schema(MAIN).catalog
+
+    def schema_plan(
+        self,
+        schema: str | os.PathLike[str],
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+    ) -> SchemaPlan:
+        """What ``schema_apply`` would do to a branch, step by step; reads no rows.
+
+        ``schema`` is `.pg` text, or the path of a `.pg` file. The plan prints as text.
+        """
+        text, name = _schema_text(schema)
+        return plan_schema(
+            self._repository,
+            text,
+            source_name=name,
+            branch=branch,
+            allow_data_loss=allow_data_loss,
+        )
+
+    def schema_apply(
+        self,
+        schema: str | os.PathLike[str],
+        *,
+        branch: str = MAIN,
+        confirm: bool = False,
+        allow_data_loss: bool = False,
+        dry_run: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+    ) -> SchemaApplyResult:
+        """Give a branch another schema, as one commit; other branches keep theirs.
+
+        Steps that hide data need ``confirm``; ``allow_data_loss`` gives the data up for good.
+        Raises ``MigrationError`` if a step is not possible or rows are in the way: then nothing is
+        changed.
+        """
+        text, name = _schema_text(schema)
+        return apply_schema(
+            self._repository,
+            text,
+            source_name=name,
+            branch=branch,
+            confirm=confirm,
+            allow_data_loss=allow_data_loss,
+            dry_run=dry_run,
+            actor=actor,
+            message=message,
+            expected_commit=if_commit,
+        )
 
     def load(
         self,

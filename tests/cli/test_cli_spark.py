@@ -237,7 +237,7 @@ def test_a_local_export_to_a_file_can_answer_programs(graph, files) -> None:
         ((*SPARK, "--output", "more"), 2, "more is not empty"),
         ((*SPARK, "--output", "good.jsonl"), 1, "cannot create good.jsonl"),
         ((*SPARK, "--output", "x", "--type", "Prt"), 1, "did you mean `Port`?"),
-        ((*SPARK, "--output", "x", "--commit", "zz"), 1, "no commit zz"),
+        ((*SPARK, "--output", "x", "--commit", "zz"), 1, "no commit"),
         (("--format", "parquet", "--output", "x"), 2, "add --engine spark"),
         (("--output", "s3://bucket/x"), 2, "add --engine spark"),
         (("--json",), 2, "give --output too"),

@@ -144,6 +144,10 @@ def test_the_format_page_names_every_object_of_a_graph(tmp_path: Path) -> None:
     with omnigraph.init(tmp_path / "g", "node A { k: String @key  raw: Blob? }") as graph:
         graph.load([{"type": "A", "data": {"k": "a", "raw": b"x" * 100_000}}])
         graph.load([{"type": "A", "data": {"k": "a", "raw": b"y"}}], mode="merge")
+        graph.branches.create("a/b", description="text")
+        graph.load([{"type": "A", "data": {"k": "b"}}], branch="a/b")
+        graph.branches.rename("a/b", "c")
+        graph.tags.create("v/1", "c")
     files = [p for p in (tmp_path / "g").rglob("*") if p.is_file()]
     assert files
     for file in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 START_US = 1_767_225_600_000_000
 
 
-def person(*names: str) -> list[dict]:
+def person(*names: str) -> list[dict[str, Any]]:
     return [{"type": "Person", "data": {"name": n}} for n in names]
 
 
@@ -105,13 +106,14 @@ def test_of_one_branch_only(graph: omnigraph.Graph) -> None:
         {"not_in": "main", "first_parent": True},
     ],
 )
-def test_filters_that_mean_nothing(graph: omnigraph.Graph, asked: dict) -> None:
+def test_filters_that_mean_nothing(graph: omnigraph.Graph, asked: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         graph.commits(**asked)
 
 
 def test_states_that_are_not_there(graph: omnigraph.Graph) -> None:
-    for asked in ({"branch": "nope"}, {"not_in": "nope"}):
+    cases: list[dict[str, Any]] = [{"branch": "nope"}, {"not_in": "nope"}]
+    for asked in cases:
         with pytest.raises(NotFoundError) as caught:
             graph.commits(**asked)
         assert caught.value.kind is ErrorKind.BRANCH_NOT_FOUND

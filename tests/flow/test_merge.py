@@ -517,3 +517,69 @@ def exported(graph: omnigraph.Graph) -> list[str]:
     out = BytesIO()
     graph.export(out)
     return out.getvalue().decode().splitlines()
+
+
+BARE = """
+node Tag { id: String @key }
+node Note { text: String? }
+edge On: Note -> Tag
+"""
+
+
+def tags(*ids: str) -> list[dict]:
+    return [{"type": "Tag", "data": {"id": i}} for i in ids]
+
+
+@pytest.mark.parametrize("granularity", ["property", "row"])
+def test_types_without_properties_and_tables_without_rows(tmp_path: Path, granularity: str) -> None:
+    from omnigraph.branch.merge.run import merge
+
+    with omnigraph.init(tmp_path, BARE) as graph:
+        graph.branches.create("work")
+        # Both sides make the table; what both insert is the same.
+        graph.load(tags("a", "b"), branch="work")
+        graph.load(tags("b", "c"))
+        merge(graph._repository, "work", granularity=granularity)
+        assert {r["id"] for r in graph.snapshot().rows("Tag")} == {"a", "b", "c"}
+        merge(graph._repository, "main", into="work", granularity=granularity)
+        # One side makes a table that the other does not have.
+        note = {"type": "Note", "data": {"id": "n", "text": "x"}}
+        graph.load(
+            [note, {"edge": "On", "from": "n", "to": "a", "data": {"id": "e"}}], branch="work"
+        )
+        graph.load(tags("d"))
+        merge(graph._repository, "work", granularity=granularity)
+        assert [r["id"] for r in graph.snapshot().rows("On")] == ["e"]
+        merge(graph._repository, "main", into="work", granularity=granularity)
+        # Nothing is left of a table.
+        graph.mutate('delete Note where id = "n"', branch="work")
+        graph.load(tags("f"))
+        merge(graph._repository, "work", granularity=granularity)
+        state = graph.snapshot()
+        assert not len(state.rows("Note")) and not len(state.rows("On"))
+        assert {r["id"] for r in state.rows("Tag")} == {"a", "b", "c", "d", "f"}
+
+
+def test_rows_that_are_removed_on_both_sides_stay_removed(tmp_path: Path) -> None:
+    from omnigraph.branch.merge.run import merge
+
+    with omnigraph.init(tmp_path, BARE) as graph:
+        graph.load(tags("a", "b", "c"))
+        graph.branches.create("work")
+        for branch, gone in (("main", "a"), ("work", "a"), ("work", "b")):
+            graph.mutate(f'delete Tag where id = "{gone}"', branch=branch)
+        result = merge(graph._repository, "work")
+        assert result.changes["node:Tag"].deleted == 1
+        assert [r["id"] for r in graph.snapshot().rows("Tag")] == ["c"]
+
+
+def test_a_large_branch_merges(world: World) -> None:
+    many = [person(f"x{i}", age=i) for i in range(20_000)]
+    world.graph.load([*many, person("Alice", age=99)], mode="merge", branch="work")
+    world.set("main", "Alice", "city", '"Oslo"')
+    world.put("main", *many[:10_000])
+    result = world.merge()
+    # Half of it both sides inserted alike: nothing to do for those.
+    assert result.changes["node:Person"].inserted == 10_000
+    assert result.changes["node:Person"].updated == 1
+    assert (world.people()["Alice"]["age"], world.people()["Alice"]["city"]) == (99, "Oslo")

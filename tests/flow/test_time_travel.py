@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ DEEP = 60
 """More commits than one manifest carries."""
 
 
-def person(*names: str) -> list[dict]:
+def person(*names: str) -> list[dict[str, Any]]:
     return [{"type": "Person", "data": {"name": n}} for n in names]
 
 
@@ -254,7 +255,7 @@ def test_what_is_no_target(small: Told, text: object) -> None:
         {"at": 12},
     ],
 )
-def test_what_names_two_states_or_none(small: Told, asked: dict) -> None:
+def test_what_names_two_states_or_none(small: Told, asked: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         small.graph.snapshot(**asked)
 

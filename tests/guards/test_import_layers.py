@@ -19,6 +19,7 @@ LAYERS = (
     ("write",),
     ("load", "results"),
     ("query", "branch"),
+    ("maintain",),
     ("pipeline",),
     ("view",),
     ("branching", "changes"),

@@ -185,3 +185,35 @@ def test_an_empty_input_is_no_commit(pair, spark, tmp_path):
     outcome = load(other, tmp_path / "empty.jsonl", "append", spark)
     assert outcome.commit is None
     assert outcome.total_entities == 0
+
+
+def test_ids_of_edges_that_only_look_alike_are_no_repeats(spark, tmp_path):
+    """Into a new table only their hashes are compared, which of a long text know the two ends."""
+    ids = [f"https://edges/{middle}/{'0' * 40}" for middle in ("one", "two", "six")]
+    people = [{"type": "Person", "data": {"id": name}} for name in "ab"]
+    knows = [{"edge": "Knows", "from": "a", "to": "b", "data": {"id": i}} for i in ids]
+    source = write_jsonl(tmp_path / "in.jsonl", [*people, *knows])
+    with omnigraph.init(tmp_path / "graph", SCHEMA) as graph:
+        result = load(graph, source, "append", spark)
+        assert result.changes["edge:Knows"].inserted == len(ids)
+        assert {r["id"] for r in graph.snapshot().rows("Knows").to_dicts()} == set(ids)
+
+
+def test_the_last_of_repeated_edges_stays_in_a_new_table(spark, tmp_path):
+    people = [{"type": "Person", "data": {"id": name}} for name in "ab"]
+    knows = [
+        {"edge": "Knows", "from": "a", "to": "b", "data": {"id": f"k{n % 3}", "weight": float(n)}}
+        for n in range(7)
+    ]
+    source = write_jsonl(tmp_path / "in.jsonl", [*people, *knows])
+    with omnigraph.init(tmp_path / "graph", SCHEMA) as graph:
+        result = load(graph, source, "merge", spark)
+        assert result.changes["edge:Knows"].inserted == 3
+        found = {r["id"]: r["weight"] for r in graph.snapshot().rows("Knows").to_dicts()}
+        assert found == {"k0": 6.0, "k1": 4.0, "k2": 5.0}
+    with (
+        omnigraph.init(tmp_path / "strict", SCHEMA) as graph,
+        pytest.raises(ConstraintError) as caught,
+    ):
+        load(graph, source, "append", spark)
+    assert caught.value.total == 4

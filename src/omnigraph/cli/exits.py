@@ -26,6 +26,7 @@ EXIT_CODES: Mapping[ErrorKind, int] = MappingProxyType(
         ErrorKind.INPUT: FAILURE,
         ErrorKind.CONSTRAINT: FAILURE,
         ErrorKind.KEY_CONFLICT: FAILURE,
+        ErrorKind.MIGRATION: FAILURE,
         ErrorKind.READ_SET_CONFLICT: FAILURE,
         ErrorKind.VERSION_MISMATCH: FAILURE,
         ErrorKind.PRECONDITION_FAILED: PRECONDITION,

@@ -25,7 +25,8 @@ def literal_value(value: ast.Value, wanted: PropertyType) -> Literal | None:
     if value.kind == "bool":
         return value.text == "true" if wanted.scalar is Scalar.BOOL else None
     if value.kind == "number":
-        return bound_value(Fraction(value.text), wanted.scalar) if wanted.scalar.is_numeric else None
+        numeric = wanted.scalar.is_numeric
+        return bound_value(Fraction(value.text), wanted.scalar) if numeric else None
     if value.kind != "string":
         return None
     if wanted.enum_values is not None:

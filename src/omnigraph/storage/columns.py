@@ -58,6 +58,7 @@ class ColumnCache:
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self._entries: OrderedDict[tuple[FilesKey, str], ColumnPart] = OrderedDict()
+        """By files and what the column is: its name may change while its files stay."""
         self._bytes = 0
         self._lock = Lock()
 

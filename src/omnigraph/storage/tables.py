@@ -197,6 +197,15 @@ class Table:
                 chunks += column.slice(before + 1, after - before - 1).chunks
             self._known[name] = _few_chunks([c for c in chunks if len(c)], column.type)
 
+    def column_id(self, name: str) -> str:
+        """What a column is, whatever it is called: another may have its name in other versions."""
+        return self._column_ids.get(name, name)
+
+    @cached_property
+    def _column_ids(self) -> Mapping[str, str]:
+        fields = self.dataset.lance_schema.fields()
+        return {f.name(): f"{f.id()} {self.dataset.schema.field(f.name()).type}" for f in fields}
+
     @cached_property
     def layout(self) -> Layout:
         """Where the rows lie; from metadata alone, but for files that say what was deleted."""
@@ -298,7 +307,7 @@ class Table:
         return [found[f.id] for f in fragments]
 
     def _cached(self, fragment: Fragment, name: str) -> pa.ChunkedArray | None:
-        part = self._cache.get(fragment.files, name)
+        part = self._cache.get(fragment.files, self.column_id(name))
         return part.narrowed(self.layout.offsets(fragment)) if part is not None else None
 
     def _read_columns(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
@@ -335,7 +344,8 @@ class Table:
             row += fragment.physical_rows
             key = tuple(file.path for file in fragment.files)
             for name in names:
-                self._cache.put(key, name, ColumnPart(values=part[name], offsets=None))
+                column = self.column_id(name)
+                self._cache.put(key, column, ColumnPart(values=part[name], offsets=None))
 
     def _read_fragments(
         self, fragments: Sequence[Fragment], names: Sequence[str]
@@ -355,7 +365,8 @@ class Table:
             columns[fragment.id] = list(part.columns)
             offsets = self.layout.offsets(fragment)
             for name, column in zip(names, part.columns, strict=True):
-                self._cache.put(fragment.files, name, ColumnPart(values=column, offsets=offsets))
+                kept = ColumnPart(values=column, offsets=offsets)
+                self._cache.put(fragment.files, self.column_id(name), kept)
         return columns
 
     def _fits_cache(self, column_count: int) -> bool:
@@ -399,7 +410,7 @@ class TableStore:
                 table_id=TABLE_ID,
                 version=name.version,
                 storage_options=self._options,
-                session=_session(),
+                session=own_session(),
             )
         return Table(name, dataset, space, self._cache)
 
@@ -535,7 +546,7 @@ def _removed_positions(base: Table | None, changes: Sequence[Change]) -> Positio
     return positions
 
 
-def _session() -> Any:
+def own_session() -> Any:
     """A Lance session of its own. Small: it would keep the manifest of every version it saw."""
     return lance.Session(  # pyright: ignore[reportPrivateImportUsage]
         metadata_cache_size_bytes=SESSION_METADATA_BYTES_MAX

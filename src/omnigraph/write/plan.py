@@ -47,6 +47,7 @@ class Action(StrEnum):
     REPLACE = "replace"
     DELETE = "delete"
     ADOPT = "adopt"
+    REWORK = "rework"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

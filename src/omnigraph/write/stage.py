@@ -260,8 +260,8 @@ class Stager:
             match action:
                 case Action.CREATE:  # What the plan calls the first rows of a table.
                     raise InternalError("a table is created by appending to nothing")
-                case Action.ADOPT:
-                    raise InternalError("a version that exists already is not staged")
+                case Action.ADOPT | Action.REWORK:
+                    raise InternalError("a version that is not made of rows")
                 case Action.UPSERT:
                     changes.append(Upsert(rows=item.outcome.rows))
                 case Action.DELETE:

@@ -210,7 +210,7 @@ def carry_out(
     except ConstraintError as e:
         raise work.conflicts_of(e) from e
     except MergeConflictError as e:
-        if not dry_run:
+        if not dry_run or not e.conflicts:  # Schemas that do not fit are nothing to decide.
             raise
         result = _result(work, request, None, {}, dry_run=True)
         return replace(result, outcome=MergeOutcome.CONFLICTS, conflicts=e.conflicts)

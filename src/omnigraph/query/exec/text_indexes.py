@@ -40,7 +40,8 @@ class TextIndexes:
         table = columns.table
         if table is None:
             return TextIndex.build(columns.whole(column).values)
-        key = (table.name.path, column, table.name)
+        # Another column may have had this name in an older version of the same files.
+        key = (table.name.path, f"{column} {table.column_id(column)}", table.name)
         with self._lock:
             known = self._known.get(key)
             if known is None:

@@ -49,9 +49,7 @@ def rules_of(graph_type: GraphType) -> list[Rule]:
     if isinstance(graph_type, NodeType):
         found += [range_rule(graph_type, r) for r in graph_type.ranges]
         found += [
-            Rule(
-                word="check", members=(member(graph_type, c.property_name),), pattern=c.pattern
-            )
+            Rule(word="check", members=(member(graph_type, c.property_name),), pattern=c.pattern)
             for c in graph_type.checks
         ]
     return list(dict.fromkeys(found))

@@ -161,9 +161,7 @@ class _Continued:
             self._taken_types.add(found.id)
         return found
 
-    def _report_unknown_type(
-        self, kind: EntityKind, hint: ast.AnnotationDecl, old: str
-    ) -> None:
+    def _report_unknown_type(self, kind: EntityKind, hint: ast.AnnotationDecl, old: str) -> None:
         others = self._accepted.edges if kind == "node" else self._accepted.nodes
         if old in others or old in self._accepted.interfaces:
             message = f"`{old}` is no {kind} type of the graph"

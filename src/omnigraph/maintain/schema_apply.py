@@ -1,0 +1,305 @@
+"""Apply a schema to a branch: plan, check, reshape, and publish all of it as one commit.
+
+    .pg text -> plan on the pinned schema -> checks on the pinned rows -> reshaped tables -> PUBLISH
+
+The plan is made on whatever the write machine pins. When others write in between, it is made again
+on the newer state; when they changed the schema, on the newer schema. Other branches keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import InternalError, MigrationError, UsageError
+from omnigraph.failpoints import FailPoint, hit
+from omnigraph.maintain.schema_checks import TypePair, broken_rules
+from omnigraph.manifest.numbers import claim_numbers
+from omnigraph.manifest.repository import AcceptedSchema, Repository, schema_object
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.ir import schema_hash, to_ir
+from omnigraph.schema.migrate import Desired, DropMode, SchemaPlan, Step, make_plan, resolve
+from omnigraph.schema.migrate.columns import column_changes
+from omnigraph.schema.migrate.text import headline
+from omnigraph.storage.reshape import Reshape
+from omnigraph.write.plan import Action
+from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.stage import BulkChange, BulkWork
+from omnigraph.write.txn import WriteTxn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaApplyResult:
+    """What applying a schema did, or would do."""
+
+    uri: str
+    branch: str
+    plan: SchemaPlan
+    commit: GraphCommit | None
+    """None when nothing was published."""
+    manifest_version: int
+    dry_run: bool = False
+
+    @property
+    def applied(self) -> bool:
+        """Whether the branch has another schema now."""
+        return self.commit is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``schema apply --json``."""
+        return {
+            "uri": self.uri,
+            "branch": self.branch,
+            "applied": self.applied,
+            "dry_run": self.dry_run,
+            **self.plan.to_dict(),
+            "graph_manifest_version": self.manifest_version,
+            "commit": self.commit.to_dict() if self.commit is not None else None,
+        }
+
+
+def plan_schema(
+    repository: Repository,
+    text: str,
+    *,
+    source_name: str = "schema.pg",
+    branch: str = MAIN,
+    allow_data_loss: bool = False,
+) -> SchemaPlan:
+    """What applying a schema to the newest state of a branch would do. Reads no rows."""
+    snapshot = repository.head(branch).snapshot
+    accepted = repository.schema(snapshot.schema_hash)
+    desired = resolve(accepted.catalog, text, source_name=source_name)
+    mode = DropMode.HARD if allow_data_loss else DropMode.SOFT
+    return _plan(accepted, snapshot, desired, mode)
+
+
+def schema_apply(
+    repository: Repository,
+    text: str,
+    *,
+    source_name: str = "schema.pg",
+    branch: str = MAIN,
+    actor: str | None = None,
+    message: str | None = None,
+    confirm: bool = False,
+    allow_data_loss: bool = False,
+    dry_run: bool = False,
+    expected_commit: str | None = None,
+) -> SchemaApplyResult:
+    """Give a branch another schema, as one commit or not at all.
+
+    ``confirm`` allows steps that hide data; ``allow_data_loss`` does so too, and asks for the files
+    to be reclaimed. With ``dry_run`` everything is checked and nothing is published. Raises
+    ``SchemaError``, ``MigrationError`` (a step is not possible, or rows are in the way) and
+    ``UsageError`` (a destructive step was not confirmed).
+    """
+    work = _Apply(
+        repository,
+        text,
+        source_name=source_name,
+        confirmed=confirm or allow_data_loss or dry_run,
+        drop_mode=DropMode.HARD if allow_data_loss else DropMode.SOFT,
+        dry_run=dry_run,
+    )
+    request = WriteRequest(
+        kind="schema_apply",
+        branch=branch,
+        prepare=work.prepare,
+        actor=actor,
+        message=message,
+        expected_commit=expected_commit,
+        on_newest=True,
+        even_if_empty=True,
+    )
+    commit: GraphCommit | None = None
+    with suppress(_Done):
+        commit = publish(repository, request).commit
+    if work.plan is None or work.snapshot is None:
+        raise InternalError("a schema was applied without a plan")
+    return SchemaApplyResult(
+        uri=repository.location.uri,
+        branch=branch,
+        plan=work.plan,
+        commit=commit,
+        manifest_version=commit.manifest_version if commit else work.snapshot.version,
+        dry_run=dry_run,
+    )
+
+
+class _Done(Exception):
+    """Nothing is to be published: no difference, or only a look. Ends a write at its start."""
+
+
+class _Apply:
+    """A schema as a function of the snapshot that it is applied to."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        text: str,
+        *,
+        source_name: str,
+        confirmed: bool,
+        drop_mode: DropMode,
+        dry_run: bool,
+    ) -> None:
+        self._repository = repository
+        self._text = text
+        self._source_name = source_name
+        self._confirmed = confirmed
+        self._drop_mode = drop_mode
+        self._dry_run = dry_run
+        self._claim: tuple[int, int] | None = None
+        """The first of the numbers that were claimed, and how many."""
+        self.plan: SchemaPlan | None = None
+        self.snapshot: Snapshot | None = None
+
+    def prepare(self, txn: WriteTxn) -> BulkChange:
+        """The change on one snapshot. Raises ``_Done`` where there is none to make."""
+        desired = resolve(txn.schema.catalog, self._text, source_name=self._source_name)
+        plan = _plan(txn.schema, txn.snapshot, desired, self._drop_mode)
+        self.plan, self.snapshot = plan, txn.snapshot
+        if not plan:
+            raise _Done
+        _refuse_unsupported(plan)
+        if plan.destructive and not self._confirmed:
+            raise _unconfirmed(plan.destructive)
+        pairs = _continued(txn.schema.catalog, desired.catalog)
+        # The plan rests on these tables, also on those that it drops or finds empty.
+        named = {step.type_id for step in plan.steps}
+        txn.consulted.update(t.table_key for t in txn.schema.catalog.types() if t.id in named)
+        self._check_rows(txn, plan, desired, pairs)
+        if self._dry_run:
+            raise _Done
+        desired = self._numbered(txn, desired)
+        pairs = _continued(txn.schema.catalog, desired.catalog)
+        accepted = self._put(desired)
+        hit(FailPoint.SCHEMA_AFTER_OBJECTS)
+        return BulkChange(tables=_tables(txn, pairs, desired), schema=accepted)
+
+    def _check_rows(
+        self, txn: WriteTxn, plan: SchemaPlan, desired: Desired, pairs: Sequence[TypePair]
+    ) -> None:
+        checked = {step.type_id for step in plan.steps if step.checked}
+        filled = {step.type_id for step in plan.steps if step.backfill is not None}
+        asked = [pair for pair in pairs if pair.after.id in checked | filled]
+        violations, total = broken_rules(txn, desired.catalog, asked, desired.backfills)
+        if not total:
+            return
+        types = {v.type_name for v in violations}
+        steps = [
+            s for s in plan.steps if s.type_name in types and (s.checked or s.backfill is not None)
+        ]
+        raise MigrationError(
+            "rows break what the new schema says:\n"
+            + "\n".join(f"  {_named(step)}" for step in steps),
+            steps=[step.to_dict() for step in steps],
+            violations=violations,
+            total=total,
+            hint="change the rows first, or ask less of them; nothing was changed",
+        )
+
+    def _numbered(self, txn: WriteTxn, desired: Desired) -> Desired:
+        """The same schema with numbers that nobody else has."""
+        if not desired.numbers_used:
+            return desired
+        if self._claim is None or self._claim[1] < desired.numbers_used:
+            first = claim_numbers(
+                self._repository.objects, desired.numbers_from, desired.numbers_used
+            )
+            self._claim = (first, desired.numbers_used)
+        return resolve(
+            txn.schema.catalog,
+            self._text,
+            source_name=self._source_name,
+            numbers_from=self._claim[0],
+        )
+
+    def _put(self, desired: Desired) -> AcceptedSchema:
+        """Write the schema's objects; named by their content, they harm nobody if this fails."""
+        ir = to_ir(desired.catalog, desired.source)
+        accepted = AcceptedSchema(
+            hash=schema_hash(ir), source=desired.source, catalog=desired.catalog
+        )
+        repository = self._repository
+        objects = {
+            schema_object(accepted.hash, "pg"): desired.source.encode(),
+            schema_object(accepted.hash): ir,
+        }
+        writing = [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]
+        for task in writing:
+            task.result()
+        repository.sync(list(objects))
+        repository.keep_schema(accepted)
+        return accepted
+
+
+def _plan(
+    accepted: AcceptedSchema, snapshot: Snapshot, desired: Desired, mode: DropMode
+) -> SchemaPlan:
+    rows = {pin.type_id: pin.row_count for pin in snapshot.pins.values()}
+    return make_plan(accepted.catalog, accepted.source, desired, rows=rows, drop_mode=mode)
+
+
+def _continued(accepted: Catalog, desired: Catalog) -> list[TypePair]:
+    """The types that both schemas have."""
+    old = {(t.id, t.incarnation): t for t in accepted.types()}
+    return [
+        TypePair(before=before, after=after)
+        for after in desired.types()
+        if (before := old.get((after.id, after.incarnation))) is not None
+    ]
+
+
+def _tables(txn: WriteTxn, pairs: Sequence[TypePair], desired: Desired) -> Mapping[str, BulkWork]:
+    """The tables whose columns change; a type without a table gets its columns with its rows."""
+    found: dict[str, BulkWork] = {}
+    for pair in pairs:
+        changes = column_changes(pair.before, pair.after, desired.backfills)
+        if changes and txn.pin_of(pair.after) is not None:
+            rework = Reshape(
+                dropped=changes.dropped,
+                renamed=changes.renamed,
+                nullable=changes.nullable,
+                empty=changes.empty,
+                made=changes.made,
+            )
+            found[pair.after.table_key] = BulkWork(
+                type=pair.after,
+                actions=(Action.REWORK,),
+                change=TableChange(),
+                staged=(rework,),
+            )
+    return found
+
+
+def _refuse_unsupported(plan: SchemaPlan) -> None:
+    if plan.supported:
+        return
+    lines = [f"  {_named(step)}: {step.reason}" for step in plan.unsupported]
+    count = len(lines)
+    raise MigrationError(
+        f"{count} step{'s are' if count > 1 else ' is'} not possible on this graph:\n"
+        + "\n".join(lines),
+        steps=[step.to_dict() for step in plan.unsupported],
+        hint="see the whole plan with 'schema plan'; nothing was changed",
+    )
+
+
+def _unconfirmed(steps: Sequence[Step]) -> UsageError:
+    lines = "\n".join(f"  {_named(step)}" for step in steps)
+    return UsageError(
+        f"{len(steps)} step{'s hide' if len(steps) > 1 else ' hides'} data and must be confirmed:\n"
+        f"{lines}",
+        hint="confirm=True (--yes) hides it and the past keeps it until cleanup; "
+        "allow_data_loss=True (--allow-data-loss) gives it up",
+        details={"steps": [step.to_dict() for step in steps]},
+    )
+
+
+def _named(step: Step) -> str:
+    return f"[{step.code}] {headline(step)}" if step.code else headline(step)
