@@ -34,6 +34,9 @@ from omnigraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from omnigraph.branch.diff import Diff
+    from omnigraph.branch.merge.resolve import Resolution
+    from omnigraph.branch.merge.result import MergeResult
     from omnigraph.graph import Graph, init, open
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.query.engine import Explanation
@@ -50,6 +53,7 @@ __all__ = [
     "ConstraintError",
     "CorruptionError",
     "Diagnostic",
+    "Diff",
     "Embedder",
     "ErrorKind",
     "Explanation",
@@ -61,6 +65,7 @@ __all__ = [
     "LimitError",
     "LoadResult",
     "MergeConflictError",
+    "MergeResult",
     "MigrationError",
     "MutationResult",
     "NotFoundError",
@@ -68,6 +73,7 @@ __all__ = [
     "ParameterError",
     "QueryError",
     "QueryResult",
+    "Resolution",
     "Rows",
     "SchemaError",
     "SnapshotView",
@@ -82,13 +88,16 @@ __all__ = [
 
 _HOMES = {
     "Commits": "omnigraph.results",
+    "Diff": "omnigraph.branch.diff",
     "Embedder": "omnigraph.query.search.embedding",
     "Explanation": "omnigraph.query.engine",
     "Graph": "omnigraph.graph",
     "GraphCommit": "omnigraph.manifest.snapshot",
     "LoadResult": "omnigraph.results",
+    "MergeResult": "omnigraph.branch.merge.result",
     "MutationResult": "omnigraph.results",
     "QueryResult": "omnigraph.results",
+    "Resolution": "omnigraph.branch.merge.resolve",
     "Rows": "omnigraph.results",
     "SnapshotView": "omnigraph.view",
     "TableChange": "omnigraph.manifest.snapshot",

@@ -284,21 +284,22 @@ class MigrationError(OmnigraphError):
         self,
         message: str,
         *,
-        steps: Sequence[Mapping[str, Any]] = (),
+        reasons: Sequence[str],
+        steps: Sequence[Mapping[str, Any]],
         violations: Sequence[Violation] = (),
         total: int | None = None,
         hint: str | None = None,
     ) -> None:
+        self.summary = message
+        self.reasons = tuple(reasons)
+        """Each step that is not possible, in words."""
         self.steps = tuple(dict(step) for step in steps)
-        """The steps that are not possible."""
+        """The same as plain data."""
         self.violations = tuple(violations)
         """The first rows that are in the way."""
         self.total = max(total or 0, len(self.violations))
-        shown = [message, *(f"  {v}" for v in self.violations)]
-        if (more := self.total - len(self.violations)) > 0:
-            shown.append(f"  … and {more:,} more")
         super().__init__(
-            "\n".join(shown),
+            "\n".join([message, *(f"  {line}" for line in self.lines)]),
             hint=hint,
             details={
                 "steps": [dict(step) for step in self.steps],
@@ -306,6 +307,13 @@ class MigrationError(OmnigraphError):
                 "violation_count": self.total,
             },
         )
+
+    @property
+    def lines(self) -> list[str]:
+        """The steps and the rows, a line each."""
+        more = self.total - len(self.violations)
+        rest = [f"… and {more:,} more"] if more > 0 else []
+        return [*self.reasons, *(str(v) for v in self.violations), *rest]
 
 
 class ConflictRecord(Protocol):

@@ -12,38 +12,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from omnigraph.branch.diff import Diff
-from omnigraph.branch.history import LoggedCommit, read_log
-from omnigraph.branch.reset import reset_branch
-from omnigraph.branching import Branches, Tags
-from omnigraph.changes import Changes
 from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.load.phases import TellPhase
 from omnigraph.maintain.schema_apply import SchemaApplyResult, plan_schema
 from omnigraph.maintain.schema_apply import schema_apply as apply_schema
-from omnigraph.manifest.filters import CommitFilter
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
-from omnigraph.manifest.snapshot import MAIN, GraphCommit
-from omnigraph.manifest.targets import Target, find_commit, resolve
+from omnigraph.manifest.snapshot import MAIN
 from omnigraph.pipeline.entry import LoadRequest, run_load
 from omnigraph.query.engine import Explanation, QueryEngine
 from omnigraph.query.mutate import run_mutation
 from omnigraph.query.search.embedding import Embedder
 from omnigraph.query.typed import Mutation
-from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, TypeCount
+from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.storage.location import locate
 from omnigraph.text_file import TextKind, read_text_file
-from omnigraph.view import SnapshotView
+from omnigraph.versions import Versions
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.init import initialise
 
@@ -103,7 +94,7 @@ def open(
     return Graph(repository, embedder)
 
 
-class Graph:
+class Graph(Versions):
     """An open graph. Safe to share between threads; writes of one handle take turns.
 
     Use it as a context manager, or call ``close`` to finish housekeeping early; at interpreter exit
@@ -112,8 +103,12 @@ class Graph:
 
     def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
         self._open: Repository | None = repository
-        self._engine = QueryEngine(repository, embedder)
+        self._queries = QueryEngine(repository, embedder)
         self._uri = repository.location.uri
+
+    @property
+    def _engine(self) -> QueryEngine:
+        return self._queries
 
     @property
     def _repository(self) -> Repository:
@@ -275,77 +270,6 @@ class Graph:
             dry_run=dry_run,
         )
 
-    @property
-    def branches(self) -> Branches:
-        """The branches: list, show, create, delete, rename, describe."""
-        return Branches(lambda: self._repository)
-
-    @property
-    def tags(self) -> Tags:
-        """The tags: list, show, create, delete."""
-        return Tags(lambda: self._repository)
-
-    @cached_property
-    def changes(self) -> Changes:
-        """The change feed: by commit, by polls, as an iterator, from a baseline."""
-        return Changes(lambda: self._repository)
-
-    def snapshot(
-        self,
-        branch: str | None = None,
-        *,
-        commit: str | None = None,
-        tag: str | None = None,
-        version: int | None = None,
-        at: str | datetime | None = None,
-    ) -> SnapshotView:
-        """A state of the graph: the newest of a branch (main), or one of its past.
-
-        By ``commit`` (an id, or its beginning), by ``tag``, by the ``version`` of the branch's
-        manifest, or as it was at a moment: ``at="2026-11-15T10:00:00Z"``. It is fixed from now on
-        whatever others publish, and is read with the schema that it had.
-        """
-        target = Target.of(branch=branch, commit=commit, tag=tag, version=version, at=at)
-        return self._view(target)
-
-    def at(self, target: str) -> SnapshotView:
-        """A state by one text: ``main``, ``v1.0`` (a tag), ``01JQ…`` (a commit or its beginning),
-        ``main@12`` (a manifest version), ``main@2026-11-15T10:00Z`` (a moment)."""
-        return self._view(Target.parse(target))
-
-    def _view(self, target: Target) -> SnapshotView:
-        snapshot = resolve(self._repository, target)
-        return SnapshotView(self._repository, snapshot, self._engine)
-
-    def diff(self, before: str, after: str = MAIN) -> Diff:
-        """What changed from one state to another, entity by entity; both as texts of ``at``."""
-        states = [resolve(self._repository, Target.parse(text)) for text in (before, after)]
-        return Diff(self._repository, *states)
-
-    def reset(
-        self,
-        target: str,
-        *,
-        branch: str = MAIN,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-    ) -> GraphCommit | None:
-        """Make a branch show an earlier state again, and leave its later commits behind.
-
-        Returns the new commit, or None if the branch is there already. Commits that are left behind
-        can still be read by their ids until they are reclaimed; tag what must be kept.
-        """
-        state = resolve(self._repository, Target.parse(target))
-        return reset_branch(
-            self._repository,
-            branch,
-            state,
-            actor=actor,
-            message=message,
-            expected_commit=if_commit,
-        ).commit
-
     def query(
         self,
         text: str,
@@ -448,53 +372,6 @@ class Graph:
             commit=outcome.receipt.commit,
             changes=outcome.receipt.changes,
         )
-
-    def commits(
-        self,
-        *,
-        branch: str = MAIN,
-        limit: int | None = None,
-        actor: str | None = None,
-        kind: str | None = None,
-        type: str | None = None,
-        since: str | datetime | None = None,
-        until: str | datetime | None = None,
-        first_parent: bool = False,
-        not_in: str | None = None,
-    ) -> Commits:
-        """Commits that went into a branch, newest first, also those of branches it was made from
-        and those that were merged; with ``first_parent`` its own line only.
-
-        ``type`` keeps commits that changed this node or edge type; ``since`` and ``until`` are
-        moments, both included. ``not_in`` leaves out what went into another state as well, a text
-        of ``at``. One manifest is read per fifty commits.
-        """
-        if first_parent and not_in is not None:
-            raise UsageError("first_parent and not_in cannot be combined")
-        head = self._repository.head(branch).snapshot
-        wanted = CommitFilter.of(
-            limit=limit, actor=actor, kind=kind, type_name=type, since=since, until=until
-        )
-        lineage = self._repository.lineage
-        known = [] if not_in is None else [resolve(self._repository, Target.parse(not_in))]
-        history = lineage.first_parents(head) if first_parent else lineage.beyond([head], known)
-        return Commits(list(wanted.select(history)))
-
-    def log(
-        self, *, branch: str | None = None, limit: int | None = None, first_parent: bool = False
-    ) -> tuple[LoggedCommit, ...]:
-        """The commit graph of a branch, or of all branches: each commit before its parents, with
-        the branches whose newest commit it is, and its tags."""
-        if first_parent and branch is None:
-            raise UsageError("first_parent follows one branch", hint="name the branch")
-        return read_log(self._repository, branch=branch, limit=limit, first_parent=first_parent)
-
-    def commit(self, commit_id: str, *, branch: str | None = None) -> GraphCommit:
-        """One commit by id, or by the beginning of one if no other begins so.
-
-        Looked for on ``branch``, else on main and then on all others.
-        """
-        return find_commit(self._repository, Target(branch=branch, commit=str(commit_id)))
 
     def spark(
         self, session: Any = None, *, branch: str | None = None, commit: str | None = None

@@ -23,6 +23,7 @@ LAYERS = (
     ("pipeline",),
     ("view",),
     ("branching", "changes"),
+    ("versions",),
     ("graph", "spark"),
     ("cli",),
     ("__main__",),

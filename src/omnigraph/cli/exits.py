@@ -31,6 +31,7 @@ EXIT_CODES: Mapping[ErrorKind, int] = MappingProxyType(
         ErrorKind.VERSION_MISMATCH: FAILURE,
         ErrorKind.PRECONDITION_FAILED: PRECONDITION,
         ErrorKind.CONTENTION: FAILURE,
+        ErrorKind.REVOKED: FAILURE,
         ErrorKind.MERGE_CONFLICT: FAILURE,
         ErrorKind.NOT_A_GRAPH: FAILURE,
         ErrorKind.BRANCH_NOT_FOUND: FAILURE,

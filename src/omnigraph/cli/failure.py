@@ -15,6 +15,7 @@ from omnigraph.errors import (
     Diagnostic,
     ErrorKind,
     InputError,
+    MigrationError,
     OmnigraphError,
     ParameterError,
     TextError,
@@ -23,6 +24,7 @@ from omnigraph.errors import (
 )
 
 _UNPUBLISHED = "nothing was published"
+_UNCHANGED = "nothing was changed"
 
 
 class CommandLineError(UsageError):
@@ -76,6 +78,9 @@ def _lines(error: OmnigraphError) -> list[str]:
             more = error.total - len(error.violations)
             rest = [f"… and {more:,} more"] if more > 0 else []
             return [one_line(str(v)) for v in error.violations] + rest
+        case MigrationError():
+            lines = [f"  {one_line(line)}" for line in error.lines]
+            return [f"{error.summary}; {_UNCHANGED}", *lines]
         case ParameterError() if _finding_count(error) > 1:
             return [one_line(problem["message"]) for problem in error.details["problems"]]
         case InputError() if _finding_count(error) > 1:

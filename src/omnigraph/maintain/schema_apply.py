@@ -195,12 +195,12 @@ class _Apply:
             s for s in plan.steps if s.type_name in types and (s.checked or s.backfill is not None)
         ]
         raise MigrationError(
-            "rows break what the new schema says:\n"
-            + "\n".join(f"  {_named(step)}" for step in steps),
+            f"{total:,} {'row is' if total == 1 else 'rows are'} in the way of the new schema",
+            reasons=[_named(step) for step in steps],
             steps=[step.to_dict() for step in steps],
             violations=violations,
             total=total,
-            hint="change the rows first, or ask less of them; nothing was changed",
+            hint="change the rows first, or ask less of them",
         )
 
     def _numbered(self, txn: WriteTxn, desired: Desired) -> Desired:
@@ -280,23 +280,21 @@ def _tables(txn: WriteTxn, pairs: Sequence[TypePair], desired: Desired) -> Mappi
 def _refuse_unsupported(plan: SchemaPlan) -> None:
     if plan.supported:
         return
-    lines = [f"  {_named(step)}: {step.reason}" for step in plan.unsupported]
-    count = len(lines)
+    count = len(plan.unsupported)
     raise MigrationError(
-        f"{count} step{'s are' if count > 1 else ' is'} not possible on this graph:\n"
-        + "\n".join(lines),
+        f"{count} step{'s are' if count > 1 else ' is'} not possible on this graph",
+        reasons=[f"{_named(step)}: {step.reason}" for step in plan.unsupported],
         steps=[step.to_dict() for step in plan.unsupported],
-        hint="see the whole plan with 'schema plan'; nothing was changed",
+        hint="see the whole plan with 'omnigraph schema plan'",
     )
 
 
 def _unconfirmed(steps: Sequence[Step]) -> UsageError:
-    lines = "\n".join(f"  {_named(step)}" for step in steps)
+    named = ", ".join(_named(step) for step in steps)
     return UsageError(
-        f"{len(steps)} step{'s hide' if len(steps) > 1 else ' hides'} data and must be confirmed:\n"
-        f"{lines}",
-        hint="confirm=True (--yes) hides it and the past keeps it until cleanup; "
-        "allow_data_loss=True (--allow-data-loss) gives it up",
+        f"data would be hidden, which must be confirmed: {named}",
+        hint="confirm it with --yes (confirm=True): the past keeps the data until cleanup; or give "
+        "it up for good with --allow-data-loss (allow_data_loss=True)",
         details={"steps": [step.to_dict() for step in steps]},
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from omnigraph.cli.interrupts import answered
@@ -17,10 +15,8 @@ from omnigraph.cli.options import (
     target,
     target_options,
 )
-from omnigraph.cli.output import Output
+from omnigraph.cli.schema_source import schema_source
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.text_source import STDIN, read_text
-from omnigraph.text_file import TextKind
 
 
 @click.command(
@@ -57,7 +53,7 @@ def init_command(
     already is never touched.
     """
     place = target(uri, store)
-    source = _piped(settings.output) if schema == STDIN else Path(schema)
+    source = schema_source(schema, settings.output)
 
     from omnigraph.graph import init
 
@@ -67,13 +63,3 @@ def init_command(
         settings.published = view.commit.id
         settings.output.created(graph.uri, view)
         answered()
-
-
-def _piped(output: Output) -> str:
-    """A schema from stdin, as text that is plainly no path."""
-    from omnigraph.schema.compile import compile_schema
-
-    text, name = read_text(STDIN, TextKind.SCHEMA, output)
-    # Only here findings can name the place they are at.
-    compile_schema(text, source_name=name)
-    return text if "\n" in text else text + "\n"

@@ -39,7 +39,7 @@ def rules_of(graph_type: GraphType) -> list[Rule]:
     """The rules of a type but its key, each once, in the order of declaration."""
 
     def group(word: str, names: tuple[str, ...]) -> Rule:
-        members = tuple(sorted((member(graph_type, n) for n in names), key=str))
+        members = tuple(sorted((member(graph_type, n) for n in names), key=_order))
         return Rule(word=word, members=members)
 
     found = [group("unique", names) for names in graph_type.unique]
@@ -53,6 +53,11 @@ def rules_of(graph_type: GraphType) -> list[Rule]:
             for c in graph_type.checks
         ]
     return list(dict.fromkeys(found))
+
+
+def _order(place: Member) -> tuple[bool, int]:
+    """The order of members says nothing, so there is one: endpoints, then by number."""
+    return (False, place == "dst") if isinstance(place, str) else (True, place)
 
 
 def range_rule(graph_type: GraphType, bounds: Range) -> Rule:

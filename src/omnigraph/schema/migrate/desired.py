@@ -212,7 +212,7 @@ class _Continued:
             return
         elsewhere = [t.name for t in self._accepted.types() if old in t.by_name]
         names = [p.name for p in owner.properties]
-        moved = f"`{elsewhere[0]}` has one, but properties stay with their type"
+        moved = f"properties stay with their type: {', '.join(elsewhere)}"
         self.findings.add(
             HintCode.RENAME_UNKNOWN,
             hint.span,

@@ -22,11 +22,8 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.migrate.constraints import Rule, covers, key_of, key_text, rules_of
 from omnigraph.schema.migrate.desired import Desired
-from omnigraph.schema.migrate.properties import PropertySteps, owner_kind, refused
+from omnigraph.schema.migrate.properties import MANY, PropertySteps, harmless, owner_kind, refused
 from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind
-
-_MANY = 1 << 62
-"""How many rows a type is taken to have while nobody has counted them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +141,8 @@ class _Planner:
 
     def _dropped(self, gone: GraphType) -> Step:
         is_node = gone.kind == "node"
-        return Step(
+        rows = self._counted(gone)
+        step = Step(
             kind=StepKind.DROP_TYPE,
             entity_kind=gone.kind,
             type_name=gone.name,
@@ -152,8 +150,9 @@ class _Planner:
             effect=Effect.HIDE,
             code=LintCode.DROP_NODE if is_node else LintCode.DROP_EDGE,
             mode=self._drop_mode,
-            rows=self._counted(gone),
+            rows=rows,
         )
+        return harmless(step) if rows == 0 else step
 
     def _counted(self, graph_type: GraphType) -> int | None:
         return self._rows.get(graph_type.id, 0) if self._rows is not None else None
@@ -162,7 +161,7 @@ class _Planner:
 
     def _changed(self, before: GraphType, after: GraphType) -> Iterator[Step]:
         counted = self._counted(before)
-        row_count = _MANY if counted is None else counted
+        row_count = MANY if counted is None else counted
         if before.name != after.name:
             yield self._step(after, StepKind.RENAME_TYPE, before=before.name, after=after.name)
         if isinstance(before, EdgeType) and isinstance(after, EdgeType):

@@ -16,6 +16,9 @@ from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
 
 Owner = GraphType | InterfaceType
 
+MANY = 1 << 62
+"""How many rows a type is taken to have while nobody has counted them."""
+
 
 def owner_kind(owner: Owner) -> str:
     """``interface``, ``node`` or ``edge``."""
@@ -32,6 +35,17 @@ def refused(step: Step, reason: str) -> Step:
         checked=False,
         reason=reason,
     )
+
+
+def harmless(step: Step) -> Step:
+    """A drop of what no row has: it hides nothing."""
+    return replace(step, effect=Effect.RESHAPE, code=None, mode=None)
+
+
+def _may_break(prop: Property, fill: Backfill | None) -> bool:
+    """Whether a copied value may be none that the property can have."""
+    copied = fill is not None and fill.copy_of is not None
+    return copied and (not prop.type.nullable or prop.type.is_enum)
 
 
 class PropertySteps:
@@ -80,6 +94,11 @@ class PropertySteps:
             **parts,
         )
 
+    def _rows(self) -> str:
+        if self._row_count == 1:
+            return "1 row has"
+        return "rows have" if self._row_count == MANY else f"{self._row_count:,} rows have"
+
     def _backfill(self, prop: Property) -> Backfill | None:
         return self._backfills.get(prop.id) if self._stored else None
 
@@ -91,19 +110,18 @@ class PropertySteps:
             StepKind.ADD_PROPERTY,
             after=str(prop.type),
             effect=Effect.WRITE if fill is not None else Effect.RESHAPE,
-            checked=bool(fill is not None and fill.copy_of is not None and self._row_count),
+            checked=_may_break(prop, fill),
             backfill=fill.text if fill is not None else None,
             code=LintCode.REQUIRED_PROPERTY if required else None,
         )
         if required and fill is None and self._stored and self._row_count:
-            return refused(
-                step, "rows have no value for it: add `@backfill(…)`, or make it nullable first"
-            )
+            lack = f"{self._rows()} no value for it"
+            return refused(step, f"{lack}: add `@backfill(…)`, or make it nullable")
         return step
 
     def _dropped(self, prop: Property) -> Step:
         is_vector = prop.type.scalar is Scalar.VECTOR
-        return self._step(
+        step = self._step(
             prop,
             StepKind.DROP_PROPERTY,
             before=str(prop.type),
@@ -111,6 +129,7 @@ class PropertySteps:
             code=LintCode.DROP_VECTOR if is_vector else LintCode.DROP_PROPERTY,
             mode=self._drop_mode,
         )
+        return step if self._row_count else harmless(step)
 
     def _changed(self, before: Property, after: Property) -> Iterator[Step]:
         if before.name != after.name:
@@ -160,8 +179,8 @@ class PropertySteps:
                 )
         if self._row_count and self._stored:
             if change is TypeChange.OTHER:
-                why = "values cannot be kept; add a property with `@backfill(…)` and drop this one"
-                step = refused(step, why)
+                lack = f"{self._rows()} values that cannot be kept"
+                step = refused(step, f"{lack}: add another property, and drop this one later")
             elif before.name in self._keys and not keeps_text(before.type, after.type):
                 step = refused(step, "it is part of the key, and ids would be written otherwise")
         yield step

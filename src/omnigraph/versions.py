@@ -1,0 +1,233 @@
+"""What a graph has because it is versioned: states, branches, differences, merges, history.
+
+    graph -> [versions] -> branch/*, manifest/lineage, manifest/targets
+
+The part of the Python API that ``Graph`` inherits; it delegates like the rest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+
+from omnigraph.branch.diff import Diff
+from omnigraph.branch.history import LoggedCommit, read_log
+from omnigraph.branch.merge.resolve import Resolution
+from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.revert import revert
+from omnigraph.branch.merge.run import merge
+from omnigraph.branch.reset import reset_branch
+from omnigraph.branching import Branches, Tags
+from omnigraph.changes import Changes
+from omnigraph.errors import OmnigraphError, UsageError
+from omnigraph.manifest.filters import CommitFilter
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.manifest.targets import Target, find_commit, resolve
+from omnigraph.query.engine import QueryEngine
+from omnigraph.results import Commits
+from omnigraph.view import SnapshotView
+
+
+class Versions(ABC):
+    """The versions of an open graph."""
+
+    @property
+    @abstractmethod
+    def _repository(self) -> Repository:
+        """The open graph."""
+
+    @property
+    @abstractmethod
+    def _engine(self) -> QueryEngine:
+        """What runs its queries."""
+
+    @property
+    def branches(self) -> Branches:
+        """The branches: list, show, create, delete, rename, describe."""
+        return Branches(lambda: self._repository)
+
+    @property
+    def tags(self) -> Tags:
+        """The tags: list, show, create, delete."""
+        return Tags(lambda: self._repository)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """The change feed: by commit, by polls, as an iterator, from a baseline."""
+        return Changes(lambda: self._repository)
+
+    def snapshot(
+        self,
+        branch: str | None = None,
+        *,
+        commit: str | None = None,
+        tag: str | None = None,
+        version: int | None = None,
+        at: str | datetime | None = None,
+    ) -> SnapshotView:
+        """A state of the graph: the newest of a branch (main), or one of its past.
+
+        By ``commit`` (an id, or its beginning), by ``tag``, by the ``version`` of the branch's
+        manifest, or as it was at a moment: ``at="2026-11-15T10:00:00Z"``. It is fixed from now on
+        whatever others publish, and is read with the schema that it had.
+        """
+        target = Target.of(branch=branch, commit=commit, tag=tag, version=version, at=at)
+        return self._view(target)
+
+    def at(self, target: str) -> SnapshotView:
+        """A state by one text: ``main``, ``v1.0`` (a tag), ``01JQ…`` (a commit or its beginning),
+        ``main@12`` (a manifest version), ``main@2026-11-15T10:00Z`` (a moment)."""
+        return self._view(Target.parse(target))
+
+    def _view(self, target: Target) -> SnapshotView:
+        snapshot = resolve(self._repository, target)
+        return SnapshotView(self._repository, snapshot, self._engine)
+
+    def diff(self, before: str, after: str = MAIN) -> Diff:
+        """What changed from one state to another, entity by entity; both as texts of ``at``."""
+        states = [resolve(self._repository, Target.parse(text)) for text in (before, after)]
+        return Diff(self._repository, *states)
+
+    def merge(
+        self,
+        source: str,
+        *,
+        into: str = MAIN,
+        granularity: str = "property",
+        prefer: str | None = None,
+        resolutions: Sequence[Resolution] | bytes | None = None,
+        dry_run: bool = False,
+        delete_branch: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what ``source`` changed into a branch, as one commit with two parents or not at
+        all. ``source`` is a branch, or any text of ``at``.
+
+        Two sides may change different properties of one entity; with ``granularity="row"`` they may
+        not change the same entity. Raises ``MergeConflictError`` with all conflicts that are left
+        open by ``resolutions`` (``omnigraph.Resolution``, or a resolution file's bytes) and then by
+        ``prefer``, "ours" or "theirs". A dry run returns them and publishes nothing. With
+        ``delete_branch`` the source is deleted if nobody has written to it meanwhile.
+        """
+        result = merge(
+            self._repository,
+            source,
+            into=into,
+            granularity=granularity,
+            prefer=prefer,
+            resolutions=resolutions,
+            dry_run=dry_run,
+            actor=actor,
+            message=message,
+        )
+        return self._without_source(result) if delete_branch and not dry_run else result
+
+    def _without_source(self, result: MergeResult) -> MergeResult:
+        """The merge has happened: that its source could not be deleted is told, not raised."""
+        try:
+            self.branches.delete(result.source, if_commit=result.source_commit)
+        except OmnigraphError as e:
+            return replace(result, branch_deleted=False, branch_delete_error=e.message)
+        return replace(result, branch_deleted=True)
+
+    def revert(
+        self,
+        commit: str,
+        *,
+        branch: str = MAIN,
+        granularity: str = "property",
+        prefer: str | None = None,
+        resolutions: Sequence[Resolution] | bytes | None = None,
+        dry_run: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Take one commit back, as a new commit; what somebody changed since is a conflict, decided
+        as in ``merge``. A merge commit goes back to its first parent."""
+        return revert(
+            self._repository,
+            commit,
+            branch=branch,
+            granularity=granularity,
+            prefer=prefer,
+            resolutions=resolutions,
+            dry_run=dry_run,
+            actor=actor,
+            message=message,
+        )
+
+    def reset(
+        self,
+        target: str,
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+    ) -> GraphCommit | None:
+        """Make a branch show an earlier state again, and leave its later commits behind.
+
+        Returns the new commit, or None if the branch is there already. Commits that are left behind
+        can still be read by their ids until they are reclaimed; tag what must be kept.
+        """
+        state = resolve(self._repository, Target.parse(target))
+        return reset_branch(
+            self._repository,
+            branch,
+            state,
+            actor=actor,
+            message=message,
+            expected_commit=if_commit,
+        ).commit
+
+    def commits(
+        self,
+        *,
+        branch: str = MAIN,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+        type: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        first_parent: bool = False,
+        not_in: str | None = None,
+    ) -> Commits:
+        """Commits that went into a branch, newest first, also those of branches it was made from
+        and those that were merged; with ``first_parent`` its own line only.
+
+        ``type`` keeps commits that changed this node or edge type; ``since`` and ``until`` are
+        moments, both included. ``not_in`` leaves out what went into another state as well, a text
+        of ``at``. One manifest is read per fifty commits.
+        """
+        if first_parent and not_in is not None:
+            raise UsageError("first_parent and not_in cannot be combined")
+        head = self._repository.head(branch).snapshot
+        wanted = CommitFilter.of(
+            limit=limit, actor=actor, kind=kind, type_name=type, since=since, until=until
+        )
+        lineage = self._repository.lineage
+        known = [] if not_in is None else [resolve(self._repository, Target.parse(not_in))]
+        history = lineage.first_parents(head) if first_parent else lineage.beyond([head], known)
+        return Commits(list(wanted.select(history)))
+
+    def log(
+        self, *, branch: str | None = None, limit: int | None = None, first_parent: bool = False
+    ) -> tuple[LoggedCommit, ...]:
+        """The commit graph of a branch, or of all branches: each commit before its parents, with
+        the branches whose newest commit it is, and its tags."""
+        if first_parent and branch is None:
+            raise UsageError("first_parent follows one branch", hint="name the branch")
+        return read_log(self._repository, branch=branch, limit=limit, first_parent=first_parent)
+
+    def commit(self, commit_id: str, *, branch: str | None = None) -> GraphCommit:
+        """One commit by id, or by the beginning of one if no other begins so.
+
+        Looked for on ``branch``, else on main and then on all others.
+        """
+        return find_commit(self._repository, Target(branch=branch, commit=str(commit_id)))
