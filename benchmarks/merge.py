@@ -3,8 +3,8 @@
     python benchmarks/merge.py [rounds]
 
 Two graphs, 10,000 nodes / 50,000 edges and 200,000 / 1,000,000, are changed in turns, all arms in
-random order. Before each merge one row changed on the branch and another one on main (untimed), so
-that it is a true merge and no fast forward:
+random order. Before each merge (untimed) the branch takes over main, then one row changes on the
+branch and another one on main, so that it is a true merge and no fast forward:
 
     mutation      an update of one node on main
     merge node    one updated node on each side: rows of one table come together
@@ -97,6 +97,7 @@ class Bench:
     def merged(
         self, theirs: Callable[[str], None], ours: Callable[[str], None], *, cold: bool = False
     ) -> float:
+        merge(self.graph._repository, "main", into="work")
         theirs("work")
         ours("main")
         self.graph.settle()

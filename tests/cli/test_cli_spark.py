@@ -250,3 +250,10 @@ def test_exports_that_make_no_sense(
     assert done.exit_code == code, done.output
     assert message in done.output
     assert not Path("x").exists() or not list(Path("x").iterdir())
+
+
+def test_a_query_gives_the_same_answer_on_both_engines(spark, graph, files) -> None:
+    asked = ("query", graph, "-e", "match { $p: Port } return { $p.code } order { $p.code }")
+    here, there = answer(*asked), answer(*asked, *SPARK)
+    assert here["row_count"] > 0
+    assert here == there

@@ -30,11 +30,19 @@ from omnigraph.errors import UsageError
         "omnigraph query ./fleet calls_of --query fleet.gq --params '{\"imo\": 9300001}' --json",
         "omnigraph query ./fleet --query all.gq --commit 01jz8y6n2d --format arrow > rows.arrow",
         "omnigraph query ./fleet --query all.gq --at main@2026-11-15",
+        "omnigraph query s3://lake/fleet --query totals.gq --engine spark",
     ),
 )
 @source_options
 @state_options
 @format_option
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    show_default=True,
+    help="local: this process. spark: for questions about more than it can hold; same answer.",
+)
 @limit_options
 @json_option
 @common_options
@@ -44,6 +52,7 @@ def query_command(
     source: QuerySource,
     state: StateAsked,
     form: str | None,
+    engine: str,
     timeout_s: float | None,
     memory_bytes: int | None,
 ) -> None:
@@ -77,6 +86,7 @@ def query_command(
                 asked.text,
                 asked.params,
                 name=asked.name,
+                engine=engine,
                 timeout_s=timeout_s,
                 memory_bytes=memory_bytes,
             )
