@@ -34,17 +34,18 @@ BRANCH = (
     FailPoint.BRANCH_BEFORE_DEATH,
 )
 """In ``test_branch_kill.py``."""
+APPLY = (FailPoint.SCHEMA_AFTER_OBJECTS,)
+"""In ``test_schema_kill.py``."""
 INIT = (FailPoint.INIT_BEFORE_MANIFEST, FailPoint.INIT_AFTER_MANIFEST)
 NEW_STATE = {
     "append": {*PEOPLE, "w-0"},
     "merge": {*PEOPLE, "w-0"},
     "replace": set(PEOPLE[1:]),
 }
-UPSERTS_WRITE_NO_OWN_FILES = {("merge", FailPoint.STAGE_AFTER_FILES)}
 
 
 def test_every_failpoint_has_a_row_here() -> None:
-    assert {*BEFORE_COMMIT, *AFTER_COMMIT, *INIT, *BRANCH} == set(FailPoint)
+    assert {*BEFORE_COMMIT, *AFTER_COMMIT, *INIT, *BRANCH, *APPLY} == set(FailPoint)
 
 
 @pytest.mark.parametrize("point", [*BEFORE_COMMIT, *AFTER_COMMIT], ids=str)
@@ -52,8 +53,6 @@ def test_every_failpoint_has_a_row_here() -> None:
 def test_a_killed_load_leaves_the_old_or_the_new_state(
     store_root: str, mode: str, point: FailPoint
 ) -> None:
-    if (mode, point) in UPSERTS_WRITE_NO_OWN_FILES:
-        point = FailPoint.STAGE_AFTER_COMMIT
     with omnigraph.init(store_root, SCHEMA) as graph:
         graph.load([{"type": "Person", "data": {"name": name}} for name in PEOPLE])
         before = graph.snapshot()

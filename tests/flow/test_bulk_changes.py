@@ -18,7 +18,7 @@ from omnigraph.storage.bulk import (
     staged_files,
     write_partition,
 )
-from omnigraph.storage.tables import Append, Patch, Replace
+from omnigraph.storage.changes import Append, Patch, Replace
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import Receipt, WriteRequest, publish
 from omnigraph.write.stage import BulkChange, BulkWork

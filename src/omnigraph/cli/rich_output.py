@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from omnigraph.cli.formats import Format
     from omnigraph.cli.formatting import FmtMode, Formatted
     from omnigraph.cli.ref_change import RefChange, ResetDone
-    from omnigraph.graph import SnapshotView
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.query.lint import LintReport
     from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult
     from omnigraph.schema.catalog import Catalog
+    from omnigraph.view import SnapshotView
 
 _WIDTH_PIPED = 1_000_000
 """Nobody's terminal: tables take the width of their content."""

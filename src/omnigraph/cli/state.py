@@ -17,7 +17,8 @@ from omnigraph.cli.options import WORDS, branch_option, commit_option, not_empty
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph, SnapshotView
+    from omnigraph.graph import Graph
+    from omnigraph.view import SnapshotView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

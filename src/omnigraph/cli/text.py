@@ -15,8 +15,8 @@ from omnigraph.manifest.snapshot import GraphCommit, TableChange
 from omnigraph.results import Commits, LoadResult, MutationResult, TypeCount, instant
 
 if TYPE_CHECKING:
-    from omnigraph.graph import SnapshotView
     from omnigraph.schema.catalog import Catalog
+    from omnigraph.view import SnapshotView
 
 ID_STYLE = "yellow"
 QUIET_STYLE = "bright_black"

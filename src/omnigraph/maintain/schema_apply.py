@@ -13,7 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.errors import InternalError, MigrationError, UsageError
+from omnigraph.errors import (
+    ConflictError,
+    ErrorKind,
+    InternalError,
+    MigrationError,
+    UsageError,
+)
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.maintain.schema_checks import TypePair, broken_rules
 from omnigraph.manifest.numbers import claim_numbers
@@ -162,6 +168,7 @@ class _Apply:
         """The change on one snapshot. Raises ``_Done`` where there is none to make."""
         desired = resolve(txn.schema.catalog, self._text, source_name=self._source_name)
         plan = _plan(txn.schema, txn.snapshot, desired, self._drop_mode)
+        self._refuse_new_drops(plan)
         self.plan, self.snapshot = plan, txn.snapshot
         if not plan:
             raise _Done
@@ -180,6 +187,19 @@ class _Apply:
         accepted = self._put(desired)
         hit(FailPoint.SCHEMA_AFTER_OBJECTS)
         return BulkChange(tables=_tables(txn, pairs, desired), schema=accepted)
+
+    def _refuse_new_drops(self, plan: SchemaPlan) -> None:
+        """What somebody else has just added is not dropped by a text that never knew it."""
+        if self.plan is None:
+            return
+        known = {(s.type_id, s.property_id) for s in self.plan.steps if s.destructive}
+        new = [s for s in plan.destructive if (s.type_id, s.property_id) not in known]
+        if new:
+            raise ConflictError(
+                f"the schema was changed meanwhile, and this would {headline(new[0])}",
+                kind=ErrorKind.READ_SET_CONFLICT,
+                hint="look at the new schema, then apply a text that knows it",
+            )
 
     def _check_rows(
         self, txn: WriteTxn, plan: SchemaPlan, desired: Desired, pairs: Sequence[TypePair]

@@ -133,6 +133,7 @@ def from_table(
             rewound_at=facts.get("rewound_at", 0),
             deleted=facts.get("deleted", False),
             revoked=tuple(facts.get("revoked", ())),
+            swept=facts.get("swept", 0),
         )
     except (KeyError, ValueError, TypeError, IndexError) as e:
         raise CorruptionError(
@@ -157,6 +158,8 @@ def _head_facts(snapshot: Snapshot) -> str | None:
         facts["deleted"] = True
     if snapshot.revoked:
         facts["revoked"] = snapshot.revoked
+    if snapshot.swept:
+        facts["swept"] = snapshot.swept
     return json.dumps(facts, separators=(",", ":")) if facts else None
 
 

@@ -121,6 +121,9 @@ class Snapshot:
     """The branch's life ended with this version."""
     revoked: tuple[str, ...] = ()
     """Operations that may not publish any more: what they staged is being reclaimed."""
+    swept: int = 0
+    """The number of the newest cleanup this branch was told of; what a write put into files before
+    it may be gone (``manifest/sweeps.py``)."""
 
     @property
     def place(self) -> ManifestPlace:

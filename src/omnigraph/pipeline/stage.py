@@ -22,9 +22,9 @@ from omnigraph.pipeline.errors import task
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.bulk import staged_files, write_partition
+from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.tables import StagedFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

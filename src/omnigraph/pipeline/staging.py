@@ -21,7 +21,7 @@ from omnigraph.pipeline.committed import PinnedState
 from omnigraph.pipeline.stage import Target, stage_rows
 from omnigraph.pipeline.upsert import stage_upsert
 from omnigraph.storage.bulk import deletion_names, file_names
-from omnigraph.storage.tables import Append, Patch, Replace, StagedFiles
+from omnigraph.storage.changes import Append, Patch, Replace, StagedFiles
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.plan import Action
 from omnigraph.write.stage import BulkWork

@@ -28,11 +28,11 @@ from omnigraph.pipeline.errors import task
 from omnigraph.pipeline.scan import ROW_ADDRESS, ROW_ID, Scan
 from omnigraph.pipeline.stage import Target
 from omnigraph.storage.bulk import fragments_from_text, mark_rows, write_partition
+from omnigraph.storage.changes import Patch
 from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import Piece
-from omnigraph.storage.tables import Patch
 from omnigraph.write.rules.arrays import pc
 from omnigraph.write.rules.repeats import find_repeats
 

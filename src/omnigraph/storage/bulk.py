@@ -13,19 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import open_pinned
-from omnigraph.storage.tables import FILE_FORMAT, StagedFiles, physical_schema, physical_table
-
-RowIds = npt.NDArray[np.uint64]
+from omnigraph.storage.replacing import RowIds, identify
+from omnigraph.storage.tables import FILE_FORMAT, physical_schema, physical_table
 
 
 def write_partition(
@@ -57,7 +55,7 @@ def write_partition(
             storage_options=dict(location.options) or None,
         )
         if row_ids is not None:
-            _identify(fragments, row_ids)
+            identify(fragments, row_ids)
     hit(FailPoint.STAGE_AFTER_FILES)
     return [_text(fragment) for fragment in fragments]
 
@@ -102,16 +100,6 @@ def _with_rows(
     for batch in batches:
         rows = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
         yield from (b for b in physical_table(rows.cast(schema)).to_batches() if b.num_rows)
-
-
-def _identify(fragments: Sequence[Any], row_ids: RowIds) -> None:
-    from lance.fragment import RowIdSequence
-
-    start = 0
-    for fragment in fragments:
-        own = row_ids[start : start + fragment.physical_rows]
-        fragment.row_id_meta = RowIdSequence(own.tolist()).to_inline_metadata()
-        start += fragment.physical_rows
 
 
 def _text(fragment: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
@@ -15,6 +17,19 @@ from obstore.store import ObjectStore
 
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """An object as a listing shows it."""
+
+    name: str
+    size: int
+    modified_us: int
+    """When it was last written, by the clock of the store."""
 
 
 class Objects:
@@ -75,6 +90,8 @@ class Objects:
 
     def delete(self, names: Sequence[str]) -> None:
         """Remove objects, one request for all on S3; it is fine if some are gone already."""
+        if not names:
+            return
         with translated(f"deleting {', '.join(names)}"):
             try:
                 obstore.delete(self._store, list(names))
@@ -90,3 +107,30 @@ class Objects:
             for batch in obstore.list(self._store, prefix):
                 for entry in batch:
                     yield entry["path"]
+
+    def entries(self, prefix: str) -> Iterator[StoredObject]:
+        """All objects below a prefix with their sizes and times, as the store lists them."""
+        with translated(f"listing {prefix}"):
+            for batch in obstore.list(self._store, prefix):
+                for entry in batch:
+                    yield _stored(entry["path"], entry["size"], entry["last_modified"])
+
+    def entry(self, name: str) -> StoredObject | None:
+        """One object's size and time; None when there is none."""
+        with translated(f"looking for {name} in {self.location.uri}"):
+            try:
+                found = obstore.head(self._store, name)
+            except FileNotFoundError:
+                return None
+            return _stored(found["path"], found["size"], found["last_modified"])
+
+    def folders(self, prefix: str) -> list[str]:
+        """Names of the folders right below a prefix, sorted; what is in them is not listed."""
+        with translated(f"listing {prefix}"):
+            return sorted(obstore.list_with_delimiter(self._store, prefix)["common_prefixes"])
+
+
+def _stored(name: str, size: int, modified: datetime) -> StoredObject:
+    return StoredObject(
+        name=name, size=size, modified_us=(modified - _EPOCH) // timedelta(microseconds=1)
+    )

@@ -22,6 +22,14 @@ _PREDICATE = "rows by address"
 
 def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
     """Write what marks the rows at these addresses as deleted; the operation to commit."""
+    kept, empty = marked(dataset, addresses)
+    return LanceOperation.Delete(
+        updated_fragments=kept, deleted_fragment_ids=empty, predicate=_PREDICATE
+    )
+
+
+def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list[int]]:
+    """Write what marks rows as deleted: the fragments that keep some, the ids of those that do not."""
     parts = list(_by_fragment(addresses))
 
     def mark(part: tuple[int, list[int]]) -> Any:
@@ -31,14 +39,11 @@ def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
 
     if len(parts) > 1:
         with ThreadPoolExecutor(min(len(parts), WRITERS_MAX)) as pool:
-            marked = list(pool.map(mark, parts))
+            found = list(pool.map(mark, parts))
     else:
-        marked = [mark(part) for part in parts]
-    return LanceOperation.Delete(
-        updated_fragments=[m for m in marked if m is not None],
-        deleted_fragment_ids=[p[0] for p, m in zip(parts, marked, strict=True) if m is None],
-        predicate=_PREDICATE,
-    )
+        found = [mark(part) for part in parts]
+    kept = [fragment for fragment in found if fragment is not None]
+    return kept, [p[0] for p, fragment in zip(parts, found, strict=True) if fragment is None]
 
 
 def _by_fragment(addresses: Addresses) -> Iterator[tuple[int, list[int]]]:

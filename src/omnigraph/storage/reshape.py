@@ -17,8 +17,9 @@ import lance
 import pyarrow as pa
 from lance import LanceDataset
 
+from omnigraph.storage.changes import Rework
 from omnigraph.storage.names import TABLE_ID
-from omnigraph.storage.tables import Rework, own_session, physical_schema
+from omnigraph.storage.tables import own_session, physical_schema
 
 _NEW = "__new_"
 """New columns carry this before their name until the old ones are out of the way."""

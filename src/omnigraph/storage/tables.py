@@ -12,7 +12,6 @@ name becomes known only through a publish. Nothing here moves a dataset's HEAD.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -30,6 +29,16 @@ from lance.fragment import write_fragments
 
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.storage.changes import (
+    Append,
+    Change,
+    Patch,
+    Remove,
+    Replace,
+    Rework,
+    StagedFiles,
+    Upsert,
+)
 from omnigraph.storage.columns import ColumnCache, ColumnPart
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import OFFSET_MASK, Fragment, Layout, Offsets, Positions
@@ -37,6 +46,7 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.removal import deletion
+from omnigraph.storage.replacing import identify, match, replacement, row_ids
 from omnigraph.storage.rows import is_blob, read_rows
 
 if TYPE_CHECKING:
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
 
 FILE_FORMAT = "2.2"
 PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+SYSTEM_COLUMNS = ("id", "src", "dst")
 CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
@@ -54,71 +65,6 @@ SESSION_METADATA_BYTES_MAX = 8 << 20
 BULK_BYTES_MIN = 4 << 20
 BULK_WRITERS_MAX = 2
 """Large tables are written two at a time: each writer buffers pages of all its columns."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagedFiles:
-    """Data files written but in no version yet; they may be committed on any later version."""
-
-    fragments: tuple[Any, ...]
-    rows: pa.Table | None
-    """What the files hold, so that a fresh version can answer key lookups without reading. None
-    when other processes wrote them."""
-
-    def names(self, table_path: str) -> list[str]:
-        """The files, from the root."""
-        return [f"{table_path}/data/{file.path}" for part in self.fragments for file in part.files]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Append:
-    """Add the files' rows. On an absent table this creates it."""
-
-    files: StagedFiles
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replace:
-    """Make the files' rows the whole content."""
-
-    files: StagedFiles
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upsert:
-    """Replace rows with these ids, add the others. Row identity of replaced rows is kept."""
-
-    rows: pa.Table
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remove:
-    """Delete the rows with these ids; every id exists."""
-
-    ids: pa.StringArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patch:
-    """Rows replaced and added by other processes, on exactly the version they looked at."""
-
-    marked: tuple[Any, ...]
-    """Fragments of that version with more rows marked as deleted."""
-    gone: tuple[int, ...]
-    """Fragments of which nothing is left."""
-    added: tuple[Any, ...]
-    """New files: replaced rows with the identity they had, and new rows."""
-
-
-class Rework(ABC):
-    """A change of how a table is laid out, indexed or shaped, which its own module knows."""
-
-    @abstractmethod
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
-        """The next version, committed where nobody can see it; ``current`` if nothing changes."""
-
-
-Change = Append | Replace | Upsert | Remove | Patch | Rework
 
 
 class Table:
@@ -171,30 +117,26 @@ class Table:
         schema = pa.schema([self.dataset.schema.field(n) for n in names])
         return pa.table([known[name] for name in names], schema=schema)
 
-    def extend(self, base: Table | None, files: StagedFiles) -> None:
-        """Know what ``base`` knew plus the rows just appended, so that nobody reads them back.
+    def follow(self, base: Table | None, gone: Positions, added: Sequence[StagedFiles]) -> None:
+        """Know what ``base`` knew without the rows that went and with those that came.
 
-        A warm writer's next check then costs the same whatever the number of fragments.
+        So a warm writer reads nothing of its own back: its next check costs the same whatever the
+        number of fragments.
         """
-        if files.rows is None:
+        if base is None:
             return
-        for name, column in base._known.items() if base is not None else ():
-            chunks = [*column.chunks, *files.rows[name].chunks]
-            self._known[name] = _few_chunks(chunks, column.type)
-
-    def shrink(self, base: Table, removed: Positions) -> None:
-        """Know what ``base`` knew without the rows that were just removed.
-
-        As ``extend``: a warm writer's next deletion reads nothing back.
-        """
-        self._live = base._live | base.layout.live_without(removed)
-        if len(removed) > REMOVED_KNOWN_MAX:
+        if len(gone):
+            self._live = base._live | base.layout.live_without(gone)
+        tables = [files.rows for files in added]
+        if len(gone) > REMOVED_KNOWN_MAX or any(rows is None for rows in tables):
             return
-        edges = [-1, *removed.tolist(), base.row_count]
+        edges = [-1, *gone.tolist(), base.row_count]
         for name, column in base._known.items():
             chunks: list[pa.Array] = []
             for before, after in pairwise(edges):
                 chunks += column.slice(before + 1, after - before - 1).chunks
+            for rows in tables:
+                chunks += rows[name].chunks if rows is not None else []
             self._known[name] = _few_chunks([c for c in chunks if len(c)], column.type)
 
     def column_id(self, name: str) -> str:
@@ -243,6 +185,12 @@ class Table:
             found.append(np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + start)
             start += len(part)
         return np.concatenate(found)
+
+    def ids_at(self, positions: Positions) -> pa.Array | pa.ChunkedArray:
+        """The ids of some rows."""
+        if self._fits_cache(1):
+            return self.columns(("id",)).column(0).take(pa.array(positions))
+        return self.take(positions, ("id",)).column(0)
 
     def _column_parts(self, column: str) -> Iterable[pa.Array]:
         """A column piece by piece: what is kept already, or streamed when it is too large."""
@@ -438,10 +386,16 @@ class TableStore:
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
         space = base.space.fork() if base is not None else _namespace(uri, {})
         current = base.dataset if base is not None else None
-        removed = _removed_positions(base, changes)
+        moves = self._moves(path, base, changes) if base is not None else None
         with translated(f"staging {path}"):
-            for change in changes:
-                current = self._commit(uri, space, current, change, schema, base, removed)
+            if base is not None and moves is not None and moves.replaces:
+                operation = replacement(base.dataset, base.layout, moves.gone, moves.added)
+                current = LanceDataset.commit(
+                    base.dataset, operation, **self._managed(space), read_version=base.name.version
+                )
+            else:
+                for change in changes:
+                    current = self._commit(uri, space, current, change, schema, base, moves)
         if current is None:
             raise InternalError(f"nothing to stage on {path}")
         hit(FailPoint.STAGE_AFTER_COMMIT)
@@ -455,8 +409,10 @@ class TableStore:
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
         space.settle(version.version, pinned)
         table = Table(version, current, space, self._cache)
-        if base is not None and all(isinstance(change, Remove) for change in changes):
-            table.shrink(base, removed)
+        for files in _files_of(changes) if moves is None else moves.added:
+            table.seed_cache(files, [n for n in SYSTEM_COLUMNS if n in schema.names])
+        if moves is not None:
+            table.follow(base, moves.gone, moves.added)
         return StagedTable(table=table, source=self._location.relative(made.path))
 
     def pin(self, staged: StagedTable) -> None:
@@ -476,15 +432,9 @@ class TableStore:
         change: Change,
         schema: pa.Schema,
         base: Table | None,
-        removed: Positions,
+        moves: _Moves | None,
     ) -> LanceDataset:
-        managed: dict[str, Any] = {
-            "namespace_client": space,
-            "table_id": TABLE_ID,
-            "namespace_client_managed_versioning": True,
-            "storage_options": self._options,
-            "max_retries": 0,
-        }
+        managed = self._managed(space)
         if current is None:
             if not isinstance(change, (Append, Replace)):
                 raise InternalError("the first change of a table must bring rows")
@@ -502,13 +452,8 @@ class TableStore:
                 operation: Any = LanceOperation.Append(list(files.fragments))
             case Replace(files=files):
                 operation = LanceOperation.Overwrite(physical_schema(schema), list(files.fragments))
-            case Upsert(rows=rows):
-                operation, _ = (
-                    current.merge_insert("id")
-                    .when_matched_update_all()
-                    .when_not_matched_insert_all()
-                    .execute_uncommitted(physical_table(rows))
-                )
+            case Upsert():
+                raise InternalError("rows of a table that has none cannot be replaced")
             case Patch():
                 operation = LanceOperation.Update(
                     removed_fragment_ids=list(change.gone),
@@ -516,15 +461,75 @@ class TableStore:
                     new_fragments=list(change.added),
                 )
             case Remove():
-                if base is None:
+                if base is None or moves is None:
                     raise InternalError("rows of a table that has none cannot be removed")
                 # Other changes of this write leave rows that go where they are: the addresses hold.
-                operation = deletion(current, base.layout.addresses_at(removed))
+                operation = deletion(current, base.layout.addresses_at(moves.gone))
         return LanceDataset.commit(current, operation, **managed)
+
+    def _moves(self, path: str, base: Table, changes: Sequence[Change]) -> _Moves | None:
+        """What changes of single rows come to; None for any other change."""
+        if not all(isinstance(change, (Append, Upsert, Remove)) for change in changes):
+            return None
+        removed = [change.ids for change in changes if isinstance(change, Remove)]
+        gone = [_positions(base, pa.concat_arrays(removed))] if removed else []
+        added: list[StagedFiles] = []
+        for change in changes:
+            if isinstance(change, Append):
+                added.append(change.files)
+            elif isinstance(change, Upsert):
+                places, files = self._replacing(path, base, change.rows)
+                gone.append(places)
+                added += files
+        return _Moves(
+            gone=np.sort(np.concatenate([np.empty(0, np.int64), *gone])),
+            added=tuple(added),
+            replaces=any(isinstance(change, Upsert) for change in changes),
+        )
+
+    def _replacing(
+        self, path: str, base: Table, rows: pa.Table
+    ) -> tuple[Positions, list[StagedFiles]]:
+        """Write the rows of an upsert: those that replace others, and those that are new."""
+        places = base.positions("id", rows.column("id").combine_chunks())
+        found = match(rows, places, base.ids_at(places))
+        files: list[StagedFiles] = []
+        if len(places):
+            replacing = self.write_files(path, found.replacing, base)
+            with translated(f"reading {path}", referenced=True):
+                identify(replacing.fragments, row_ids(base.dataset, places, base.row_count))
+            files.append(replacing)
+        if found.new.num_rows:
+            files.append(self.write_files(path, found.new, base))
+        return places, files
+
+    def _managed(self, space: StagingNamespace) -> dict[str, Any]:
+        return {
+            "namespace_client": space,
+            "table_id": TABLE_ID,
+            "namespace_client_managed_versioning": True,
+            "storage_options": self._options,
+            "max_retries": 0,
+        }
 
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moves:
+    """Rows of a version that go, and files with rows that come."""
+
+    gone: Positions
+    """Ascending."""
+    added: tuple[StagedFiles, ...]
+    replaces: bool
+    """Whether some of them take the place of others."""
+
+
+def _files_of(changes: Sequence[Change]) -> list[StagedFiles]:
+    return [change.files for change in changes if isinstance(change, (Append, Replace))]
 
 
 def _few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
@@ -535,13 +540,10 @@ def _few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArra
     return column
 
 
-def _removed_positions(base: Table | None, changes: Sequence[Change]) -> Positions:
-    """Where in the base the rows stand that the changes remove."""
-    ids = [change.ids for change in changes if isinstance(change, Remove)]
-    if base is None or not ids:
-        return np.empty(0, np.int64)
-    positions = base.positions("id", pa.concat_arrays(ids))
-    if len(positions) != sum(len(part) for part in ids):
+def _positions(base: Table, ids: pa.StringArray) -> Positions:
+    """Where in the base the rows stand that have these ids; every one exists."""
+    positions = base.positions("id", ids)
+    if len(positions) != len(ids):
         raise InternalError(f"rows of {base.name.path} that are to be removed are not there")
     return positions
 

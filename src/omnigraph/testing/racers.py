@@ -19,7 +19,7 @@ import lance_namespace as lance_namespace  # Imported before the fork: it takes 
 
 from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
-from omnigraph.testing import branchers, mergers, mutators
+from omnigraph.testing import branchers, evolvers, mergers, mutators
 
 TIMEOUT_S = 300
 SCHEMA = """
@@ -85,7 +85,10 @@ _KINDS: dict[str, Callable[[graphs.Graph, str, int, str], str | None]] = {
     "claim": mutators.claim,
     "deliver": mergers.deliver,
     "drop": mutators.drop,
+    "extend": evolvers.extend,
+    "grow": evolvers.grow,
     "increment": mutators.increment,
+    "insist": evolvers.insist,
     "join": mutators.join,
     "relate": mutators.relate,
     "retire": mergers.retire,

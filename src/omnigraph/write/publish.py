@@ -299,7 +299,8 @@ class _Operation:
         for expectation in self._expectations or ():
             expectation.check(head.snapshot)
         moved = not txn.same_world(head.snapshot, txn.consulted | set(work))
-        if moved or isinstance(self._delta, Adoption):
+        # What a merge has to bring depends on the lineage, too, and that has moved in any case.
+        if moved or isinstance(self._delta, Adoption) or self._request.merged is not None:
             return self._prepare(head)
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)

@@ -20,7 +20,7 @@ from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import TableChange, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.tables import (
+from omnigraph.storage.changes import (
     Append,
     Change,
     Patch,
@@ -28,10 +28,9 @@ from omnigraph.storage.tables import (
     Replace,
     Rework,
     StagedFiles,
-    StagedTable,
-    Table,
     Upsert,
 )
+from omnigraph.storage.tables import StagedTable, Table
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import Action, TableAction
 from omnigraph.write.txn import WriteTxn
@@ -91,6 +90,8 @@ class BulkWork:
     change: TableChange
     staged: Append | Replace | Patch | tuple[Rework, ...]
     """For a patch: made on the version that the transaction pins. Reworks keep every row."""
+    label: str = ""
+    """Ends the name of the version that is made: what its maker wants to know it by."""
 
     @property
     def row_count(self) -> int:
@@ -205,7 +206,8 @@ class Stager:
                     base=txn.pin_of(item.type), table=table, pinning=None, appended=None
                 )
             else:
-                running[key] = self._submit(self._stage_table, txn, key, item, name)
+                label = item.label if isinstance(item, BulkWork) else ""
+                running[key] = self._submit(self._stage_table, txn, key, item, name + label)
         for key, task in running.items():
             staged = task.result()
             appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
@@ -248,10 +250,6 @@ class Stager:
         self._paths.add(path)
         staged = self._repository.tables.stage(path, base, changes, schema, name)
         self.leftovers.append(staged.source)
-        if key in self._files:
-            staged.table.seed_cache(self._files[key], item.type.system_columns)
-            if item.actions == (Action.APPEND,):
-                staged.table.extend(base, self._files[key])
         return staged
 
     def _changes(self, key: str, item: TableWork, base: Table | None) -> list[Change]:

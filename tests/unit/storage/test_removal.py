@@ -12,7 +12,8 @@ import pytest
 import omnigraph
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import table_schema
-from omnigraph.storage.tables import Append, Remove, Table, TableStore, Upsert
+from omnigraph.storage.changes import Append, Remove, Upsert
+from omnigraph.storage.tables import Table, TableStore
 
 SCHEMA = "node P { code: String @key  n: I32?  photo: Blob? }"
 

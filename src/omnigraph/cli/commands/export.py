@@ -27,7 +27,7 @@ from omnigraph.cli.streams import is_terminal, stdout_writer
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from omnigraph.graph import SnapshotView
+    from omnigraph.view import SnapshotView
 
 STDOUT = ("-", "/dev/stdout")
 """Ours is written as it is: opened by its name it would lose what stands in it."""

@@ -199,11 +199,13 @@ def apply_command(
     with open_graph(place, durability=durability) as graph:
         confirmed = yes or allow_data_loss or dry_run
         if not confirmed and can_ask(settings):
+            shown = graph.snapshot(branch).commit.id
             plan = graph.schema_plan(source, branch=branch)
             if plan.supported and plan.destructive:
                 print_plan(plan, settings)
                 ask(settings, "Hide this data?")
-                confirmed = True
+                # What was shown is what is done.
+                confirmed, if_commit = True, if_commit or shown
         settings.writing = not dry_run
         result = graph.schema_apply(
             source,

@@ -24,6 +24,8 @@ COUNTS = -1
 """The bucket of plain numbers, which are added up."""
 PENDING_VALUES_MAX = 1 << 21
 """A task that has more in hand sends them on."""
+BATCH_BYTES = 16 << 20
+"""About so much passes to Spark at once."""
 _EXCHANGE = pa.schema(
     [
         pa.field("bucket", pa.int32(), nullable=False),
@@ -41,7 +43,9 @@ class Texts:
     table_key: str
     column: str
     distinct: bool = False
-    """Every value once per task, with the number of its rows."""
+    """Every value once or a few times per task, not as often as it occurs."""
+    counted: bool = False
+    """Distinct values come with the number of their rows."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -109,10 +113,53 @@ class Digest:
     ) -> Iterator[pa.RecordBatch]:
         if not values.num_rows:
             return
+        batch = _Batch(number, committed=self._committed)
         for bucket, part in _spread(values, hashes, self._buckets):
             # Bucket by bucket, because a small table of distinct values stays in the cache.
-            sent = _counted(part) if isinstance(topic, Texts) and topic.distinct else part
-            yield exchange_row(bucket, number, packed(sent), committed=self._committed)
+            batch.add(bucket, _once(topic, part))
+            if batch.size > BATCH_BYTES:
+                yield batch.taken()
+                batch = _Batch(number, committed=self._committed)
+        if batch.size:
+            yield batch.taken()
+
+
+class _Batch:
+    """Payloads of one topic, written one behind the other, that become a batch without a copy."""
+
+    def __init__(self, topic: int, *, committed: bool) -> None:
+        self._topic = topic
+        self._committed = committed
+        self._sink = pa.BufferOutputStream()
+        self._ends = [0]
+        self._buckets: list[int] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._ends[-1]
+
+    def add(self, bucket: int, table: pa.Table) -> None:
+        """One more payload."""
+        with pa.ipc.new_stream(self._sink, table.schema) as stream:
+            stream.write_table(table)
+        self._buckets.append(bucket)
+        self._ends.append(self._sink.tell())
+
+    def taken(self) -> pa.RecordBatch:
+        """All of them; nothing can be added afterwards."""
+        count = len(self._buckets)
+        ends = pa.py_buffer(np.array(self._ends, np.int32))
+        payloads = pa.Array.from_buffers(pa.binary(), count, [None, ends, self._sink.getvalue()])
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(self._buckets, pa.int32()),
+                pa.array([self._topic] * count, pa.int32()),
+                pa.array([self._committed] * count),
+                payloads,
+            ],
+            schema=_EXCHANGE,
+        )
 
 
 def by_bucket(
@@ -177,8 +224,12 @@ def _digest(topic: Topic, rows: pa.Table) -> tuple[Numbers, pa.Table]:
     return stable_hashes([_plain(column)]), pa.table({"text": column})
 
 
-def _counted(texts: pa.Table) -> pa.Table:
-    """Every text once, with the number of its rows."""
+def _once(topic: Topic, texts: pa.Table) -> pa.Table:
+    """Every text of a distinct topic once, if wanted with the number of its rows."""
+    if not isinstance(topic, Texts) or not topic.distinct:
+        return texts
+    if not topic.counted:
+        return pa.table({"text": pc.unique(texts.column("text"))})
     counted = pc.value_counts(texts.column("text"))
     rows = counted.field("counts").cast(pa.int32())
     return pa.table({"text": counted.field("values"), "rows": rows})

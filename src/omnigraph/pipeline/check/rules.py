@@ -119,7 +119,8 @@ def _repeats(subject: Subject, graph_type: GraphType) -> RepeatedIds | RepeatedT
 
 
 def _ends(edge: EdgeType, column: str) -> Texts:
-    return Texts(table_key=edge.table_key, column=column, distinct=True)
+    counted = column == "src" and bounded(edge) is not None
+    return Texts(table_key=edge.table_key, column=column, distinct=True, counted=counted)
 
 
 def _groups(graph_type: GraphType) -> list[tuple[str, ...]]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.storage.changes import Append, Change, Remove, Replace, Upsert
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import Append, Change, Remove, Replace, Table, TableStore, Upsert
+from omnigraph.storage.tables import Table, TableStore
 
 NODES = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int64())])
 EDGES = pa.schema(

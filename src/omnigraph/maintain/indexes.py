@@ -1,0 +1,252 @@
+"""Which indexes a graph wants, which it has, and how far they reach.
+
+    schema -> [wanted] + table version -> [state of each] -> status, optimize
+
+The schema decides: ids and endpoints always, keys, single unique properties and whatever is
+declared with ``@index``. An index is derived: it may be missing or lag, and no answer depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.errors import NotFoundError, UsageError
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
+from omnigraph.storage.indexing import (
+    VECTORS_MIN,
+    BuiltIndex,
+    IndexKind,
+    IndexSpec,
+    table_indexes,
+    vector_count,
+)
+from omnigraph.storage.tables import Table
+
+
+class IndexState(StrEnum):
+    """How an index stands to its table."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    """Rows came since it was built: they are found by looking through them."""
+    MISSING = "missing"
+    """Not built yet: ``optimize`` does."""
+    PENDING = "pending"
+    """Cannot be built yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingIndex:
+    """A declared index that cannot be built yet."""
+
+    type_key: str
+    property: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``optimize --json`` shows it."""
+        return {"type_key": self.type_key, "property": self.property, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStatus:
+    """One index of one type."""
+
+    type_key: str
+    property: str
+    kind: IndexKind
+    state: IndexState
+    rows_indexed: int
+    rows: int
+    segments: int
+    byte_count: int
+    reason: str | None = None
+    """Why it is pending."""
+
+    @property
+    def coverage(self) -> float:
+        """The part of the rows that it covers; all of none."""
+        return self.rows_indexed / self.rows if self.rows else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``index status --json`` shows it."""
+        return {
+            "type_key": self.type_key,
+            "property": self.property,
+            "kind": str(self.kind),
+            "state": str(self.state),
+            "rows_indexed": self.rows_indexed,
+            "rows": self.rows,
+            "coverage": round(self.coverage, 4),
+            "segments": self.segments,
+            "bytes": self.byte_count,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableIndexes:
+    """The indexes of one table beside those that its type wants."""
+
+    wanted: tuple[IndexSpec, ...]
+    """Those that can be built."""
+    pending: Mapping[IndexSpec, str]
+    built: tuple[BuiltIndex, ...]
+    live: Mapping[int, int]
+    """Rows of each fragment."""
+    row_count: int = field(default=0)
+
+    def found(self, spec: IndexSpec) -> BuiltIndex | None:
+        """The index that serves a wish."""
+        return next((index for index in self.built if index.serves(spec)), None)
+
+    def rows_indexed(self, index: BuiltIndex | None) -> int:
+        """Rows that an index covers."""
+        if index is None:
+            return 0
+        return sum(self.live.get(fragment, 0) for fragment in index.fragments)
+
+
+def wanted_indexes(graph_type: GraphType) -> tuple[IndexSpec, ...]:
+    """The indexes that a schema asks for, in a stable order."""
+    return tuple(dict.fromkeys(_wanted(graph_type)))
+
+
+def _wanted(graph_type: GraphType) -> Iterator[IndexSpec]:
+    for column in graph_type.system_columns:
+        yield IndexSpec(column=column, kind=IndexKind.BTREE)
+    # Found by equality at every write that checks them, also texts.
+    single = [group[0] for group in graph_type.unique if len(group) == 1]
+    for name in dict.fromkeys([*graph_type.key, *single]):
+        if name in graph_type.by_name and name not in graph_type.system_columns:
+            yield IndexSpec(column=name, kind=IndexKind.BTREE)
+    for name in dict.fromkeys(name for group in graph_type.indexes for name in group):
+        if name in graph_type.key or name in graph_type.system_columns:
+            continue
+        kind = _kind(graph_type.by_name[name].type)
+        if kind is not None:
+            yield IndexSpec(column=name, kind=kind)
+
+
+def _kind(declared: PropertyType) -> IndexKind | None:
+    if declared.scalar is Scalar.VECTOR:
+        return IndexKind.VECTOR
+    if declared.is_list or declared.scalar is Scalar.BLOB:
+        return None
+    if declared.is_enum or declared.scalar is Scalar.BOOL:
+        return IndexKind.BITMAP
+    return IndexKind.TEXT if declared.scalar is Scalar.STRING else IndexKind.BTREE
+
+
+def table_state(graph_type: GraphType, table: Table) -> TableIndexes:
+    """The indexes of one table; from its manifest, but for vectors, which are counted."""
+    pending: dict[IndexSpec, str] = {}
+    wanted: list[IndexSpec] = []
+    built = table_indexes(table)
+    for spec in wanted_indexes(graph_type):
+        reason = None
+        if not any(index.serves(spec) for index in built):
+            reason = _not_trainable(spec, table)
+        if reason is None:
+            wanted.append(spec)
+        else:
+            pending[spec] = reason
+    return TableIndexes(
+        wanted=tuple(wanted),
+        pending=pending,
+        built=built,
+        live={f.id: f.live_rows for f in table.layout.fragments},
+        row_count=table.row_count,
+    )
+
+
+def _not_trainable(spec: IndexSpec, table: Table) -> str | None:
+    if spec.kind is not IndexKind.VECTOR:
+        return None
+    rows = table.row_count
+    count = rows if rows < VECTORS_MIN else vector_count(table, spec.column)
+    if count >= VECTORS_MIN:
+        return None
+    return f"{count} vectors cannot train an index: it takes {VECTORS_MIN}"
+
+
+def named_types(catalog: Catalog, names: Sequence[str]) -> tuple[GraphType, ...]:
+    """The types with these names, or all. Raises ``NotFoundError`` for one that is not there."""
+    if isinstance(names, str):
+        raise UsageError("types is a list of names", hint=f"types=['{names}']")
+    if not names:
+        return tuple(catalog.types())
+    found: list[GraphType] = []
+    for name in dict.fromkeys(names):
+        bare = name.partition(":")[2] or name
+        graph_type = catalog.nodes.get(bare) or catalog.edge(bare)
+        if graph_type is None:
+            known = ", ".join(t.name for t in catalog.types())
+            raise NotFoundError(f"no type '{name}' in the schema", hint=f"it has: {known}")
+        found.append(graph_type)
+    return tuple(found)
+
+
+def index_status(
+    repository: Repository, snapshot: Snapshot, types: Sequence[str] = (), *, workers: int = 8
+) -> tuple[IndexStatus, ...]:
+    """Every index that the schema of a snapshot asks for, with its coverage."""
+    catalog = repository.schema(snapshot.schema_hash).catalog
+    asked = named_types(catalog, types)
+
+    def one(graph_type: GraphType) -> list[IndexStatus]:
+        pin = snapshot.pins.get(graph_type.table_key)
+        if pin is None:
+            return [_unbuilt(graph_type, spec) for spec in wanted_indexes(graph_type)]
+        state = table_state(graph_type, repository.table(pin))
+        return list(_statuses(graph_type, state))
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="omnigraph-status") as pool:
+        return tuple(status for found in pool.map(one, asked) for status in found)
+
+
+def _unbuilt(graph_type: GraphType, spec: IndexSpec) -> IndexStatus:
+    return IndexStatus(
+        type_key=graph_type.table_key,
+        property=spec.column,
+        kind=spec.kind,
+        state=IndexState.COMPLETE,
+        rows_indexed=0,
+        rows=0,
+        segments=0,
+        byte_count=0,
+    )
+
+
+def _statuses(graph_type: GraphType, state: TableIndexes) -> Iterable[IndexStatus]:
+    for spec in wanted_indexes(graph_type):
+        index = state.found(spec)
+        rows_indexed = state.rows_indexed(index)
+        reason = state.pending.get(spec)
+        yield IndexStatus(
+            type_key=graph_type.table_key,
+            property=spec.column,
+            kind=spec.kind,
+            state=_state(state, index, rows_indexed, reason),
+            rows_indexed=rows_indexed,
+            rows=state.row_count,
+            segments=len(index.segments) if index is not None else 0,
+            byte_count=index.byte_count if index is not None else 0,
+            reason=reason,
+        )
+
+
+def _state(
+    state: TableIndexes, index: BuiltIndex | None, rows_indexed: int, reason: str | None
+) -> IndexState:
+    if rows_indexed == state.row_count:
+        return IndexState.COMPLETE
+    if reason is not None:
+        return IndexState.PENDING
+    return IndexState.MISSING if index is None else IndexState.PARTIAL

@@ -1,0 +1,79 @@
+"""What can happen to a table: values that say it, for who stages the next version.
+
+plan -> [changes] -> tables: commit where nobody can see it
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from lance import LanceDataset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedFiles:
+    """Data files written but in no version yet; they may be committed on any later version."""
+
+    fragments: tuple[Any, ...]
+    rows: pa.Table | None
+    """What the files hold, so that a fresh version can answer key lookups without reading. None
+    when other processes wrote them."""
+
+    def names(self, table_path: str) -> list[str]:
+        """The files, from the root."""
+        return [f"{table_path}/data/{file.path}" for part in self.fragments for file in part.files]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Add the files' rows. On an absent table this creates it."""
+
+    files: StagedFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Make the files' rows the whole content."""
+
+    files: StagedFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """Replace rows with these ids, add the others. Row identity of replaced rows is kept."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Delete the rows with these ids; every id exists."""
+
+    ids: pa.StringArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Rows replaced and added by other processes, on exactly the version they looked at."""
+
+    marked: tuple[Any, ...]
+    """Fragments of that version with more rows marked as deleted."""
+    gone: tuple[int, ...]
+    """Fragments of which nothing is left."""
+    added: tuple[Any, ...]
+    """New files: replaced rows with the identity they had, and new rows."""
+
+
+class Rework(ABC):
+    """A change of how a table is laid out, indexed or shaped, which its own module knows."""
+
+    @abstractmethod
+    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+        """The next version, committed where nobody can see it; ``current`` if nothing changes."""
+
+
+Change = Append | Replace | Upsert | Remove | Patch | Rework

@@ -1,0 +1,91 @@
+"""What a cleanup that ran meanwhile means for a write.
+
+    lost race -> [fence] -> go on as before, or put everything into files anew
+
+A cleanup publishes a version of every branch before it deletes anything. So a write that began
+before it loses the next race, and sees here that its files may be gone: unless the cleanup says
+that it spared them. And whoever shows a past state again learns here whether it is still whole.
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors import ConflictError, ErrorKind, NotFoundError
+from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
+from omnigraph.write.delta import Adoption, GraphDelta
+
+
+class Fence:
+    """The cleanups that one write has seen."""
+
+    def __init__(self, repository: Repository, operation_id: str) -> None:
+        self._repository = repository
+        self._id = operation_id
+        self._seen: int | None = None
+
+    def crossed(self, snapshot: Snapshot) -> bool:
+        """Whether files that this write made before it looked at ``snapshot`` may be gone."""
+        before, self._seen = self._seen, snapshot.swept
+        if before is None or snapshot.swept <= before:
+            return False
+        return not self._repository.sweeps.spared(self._id, before, snapshot.swept)
+
+    def behind(self, snapshot: Snapshot) -> bool:
+        """Whether a cleanup ran that this write has not seen yet."""
+        return self._seen is not None and snapshot.swept > self._seen
+
+    def check_shown_again(
+        self, base: Snapshot, delta: object, merged: GraphCommit | None, branch: Branch
+    ) -> None:
+        """Raise ``NotFoundError`` if the change shows tables of a state that was reclaimed."""
+        place = _taken_from(base, delta, merged)
+        if place is None:
+            return
+        swept = base.swept
+        if branch.name != MAIN:
+            # A branch that was made while a cleanup ran may not have been told; main always is.
+            swept = max(swept, self._repository.head(MAIN).snapshot.swept)
+        check_kept(self._repository, place, swept)
+
+
+def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None:
+    """Raise ``NotFoundError`` if the state at a place gave its tables up to a cleanup."""
+    record = repository.sweeps.record(swept) if swept else None
+    if record is None:
+        return
+    kept = record.keeps(place)
+    if kept is None:  # Made after that cleanup, or gone with one before it.
+        kept = repository.manifest(place.path).exists(place.version)
+    if not kept:
+        raise reclaimed(place)
+
+
+def reclaimed(place: ManifestPlace) -> NotFoundError:
+    """A state whose tables a cleanup took."""
+    return NotFoundError(
+        f"the state at version {place.version} of {place.path} was reclaimed",
+        kind=ErrorKind.HISTORY_RECLAIMED,
+        hint="choose a newer one; tags keep commits from being reclaimed",
+        details={"path": place.path, "version": place.version},
+    )
+
+
+def outrun(operation_id: str) -> ConflictError:
+    """A cleanup may have deleted files that somebody else made for this write."""
+    return ConflictError(
+        f"a cleanup may have removed files of the write {operation_id}, which had not moved for "
+        "long",
+        kind=ErrorKind.REVOKED,
+        hint="nothing of it was published: repeat the command",
+        details={"operation_id": operation_id},
+    )
+
+
+def _taken_from(base: Snapshot, delta: object, merged: GraphCommit | None) -> ManifestPlace | None:
+    if isinstance(delta, Adoption):
+        place = delta.snapshot.place
+        return None if place == base.place else place
+    adopts = isinstance(delta, GraphDelta) and any(
+        table.adopt is not None for table in delta.tables.values()
+    )
+    return merged.place if adopts and merged is not None else None

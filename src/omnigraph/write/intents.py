@@ -1,0 +1,148 @@
+"""The intents of writes: what is running, and what a process that died has left.
+
+    plan -> intent object -> [intents] -> recovery, cleanup, status
+
+An intent is the plan of a write as an object, from before its first file until after its commit.
+Nothing that is published depends on it. A write that takes long renews it; one that was not renewed
+for the length of a lease is taken for dead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import Any
+
+from omnigraph.errors import ErrorKind, NotFoundError, OmnigraphError
+from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
+from omnigraph.storage.objects import Objects, StoredObject
+
+PREFIX = "__recovery"
+QUARANTINE = f"{PREFIX}/unreadable"
+LEASE_S = 3600
+"""A write that was not heard of for so long is taken for dead."""
+RENEW_S = 300
+INTENT_BYTES_MAX = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """A write that runs, or that died."""
+
+    name: str
+    """Of the object."""
+    operation_id: str
+    kind: str
+    branch: str
+    manifest_path: str
+    actor: str | None
+    message: str | None
+    base_manifest_version: int
+    tables: tuple[str, ...]
+    """Keys of the tables it changes; a long job does not know them at first."""
+    long: bool
+    renewed_us: int
+    """When it was last heard of, by the clock of the store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableIntent:
+    """An object that should be an intent and is none."""
+
+    name: str
+    reason: str
+    renewed_us: int
+
+
+def intent_name(operation_id: str) -> str:
+    """The object that holds a write's plan while it runs."""
+    return f"{PREFIX}/{operation_id}.json"
+
+
+def read_intents(objects: Objects) -> Iterator[Intent | UnreadableIntent]:
+    """All intents, by id. Objects that vanish meanwhile are left out; damaged ones are told."""
+    found = [e for e in objects.entries(PREFIX) if not e.name.startswith(f"{QUARANTINE}/")]
+    for entry in sorted(found, key=lambda e: e.name):
+        try:
+            if entry.size > INTENT_BYTES_MAX:
+                raise ValueError(f"it has {entry.size} bytes")
+            content = objects.get(entry.name)
+            if content is not None:
+                yield _decode(content, entry)
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            reason = f"{type(e).__name__}: {e}"
+            yield UnreadableIntent(name=entry.name, reason=reason, renewed_us=entry.modified_us)
+
+
+def _decode(content: bytes, entry: StoredObject) -> Intent:
+    body: dict[str, Any] = json.loads(content)
+    operation_id = body["operation_id"]
+    if entry.name != intent_name(operation_id):
+        raise ValueError(f"it is the intent of {operation_id}")
+    return Intent(
+        name=entry.name,
+        operation_id=operation_id,
+        kind=str(body["kind"]),
+        branch=str(body["branch"]),
+        manifest_path=str(body.get("manifest_path") or MAIN_PATH),
+        actor=body.get("actor"),
+        message=body.get("message"),
+        base_manifest_version=int(body["base_manifest_version"]),
+        tables=tuple(str(table["table_key"]) for table in body["tables"]),
+        long=bool(body.get("long", False)),
+        renewed_us=entry.modified_us,
+    )
+
+
+def published_as(lineage: Lineage, head: Snapshot, intent: Intent) -> GraphCommit | None:
+    """The commit of a write, if it was published, also if the branch was set back since."""
+    base, state = intent.base_manifest_version, head
+    while True:
+        for commit in lineage.first_parents(state):
+            if commit.id == intent.operation_id:
+                return commit
+            if commit.path != head.path or commit.manifest_version <= base:
+                break
+        if state.rewound_at - 1 <= base:
+            return None
+        try:
+            state = lineage.snapshot(ManifestPlace(path=head.path, version=state.rewound_at - 1))
+        except NotFoundError as e:
+            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+                raise
+            return None  # What was left behind is gone; the commit with it, if there was one.
+
+
+class Lease:
+    """Says of a long write, again and again, that it lives."""
+
+    def __init__(self, objects: Objects, operation_id: str, *, renew_s: float = RENEW_S) -> None:
+        self._objects = objects
+        self._name = intent_name(operation_id)
+        self._renew_s = renew_s
+        self._ended = Event()
+        self._thread: Thread | None = None
+        self._content = b""
+
+    def hold(self, content: bytes) -> None:
+        """Write the intent now, and renew it until ``end``."""
+        self._content = content
+        self._objects.put(self._name, content)
+        if self._thread is None:
+            self._thread = Thread(target=self._renew, name="omnigraph-lease", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Renew it no more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _renew(self) -> None:
+        while not self._ended.wait(self._renew_s):
+            with suppress(OmnigraphError):  # The next try comes long before the lease runs out.
+                self._objects.put(self._name, self._content)
