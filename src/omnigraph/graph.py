@@ -20,6 +20,9 @@ from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.load.phases import TellPhase
+from omnigraph.maintain.indexes import IndexStatus, index_status
+from omnigraph.maintain.optimize import OptimizeResult, build_indexes
+from omnigraph.maintain.optimize import optimize as optimize_tables
 from omnigraph.maintain.schema_apply import SchemaApplyResult, plan_schema
 from omnigraph.maintain.schema_apply import schema_apply as apply_schema
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
@@ -407,6 +410,39 @@ class Graph(Versions):
         """
         return self.snapshot(branch, commit=commit).export(
             out, types=types, format=format, engine=engine, spark=spark, progress=progress
+        )
+
+    def optimize(
+        self,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] = (),
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> OptimizeResult:
+        """Join small files, leave deleted rows out, build and extend indexes; as one commit.
+
+        No answer changes. A second call finds nothing to do, and then publishes nothing.
+        """
+        return optimize_tables(
+            self._repository, branch=branch, types=types, actor=actor, message=message
+        )
+
+    def indexes(self, *, branch: str = MAIN, types: Sequence[str] = ()) -> tuple[IndexStatus, ...]:
+        """Every index that the schema asks for: whether it is built, and how far it reaches."""
+        return index_status(self._repository, self._repository.head(branch).snapshot, types)
+
+    def build_indexes(
+        self,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] = (),
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> OptimizeResult:
+        """Make every index cover every row, as one commit; files stay as they are."""
+        return build_indexes(
+            self._repository, branch=branch, types=types, actor=actor, message=message
         )
 
     def settle(self) -> None:

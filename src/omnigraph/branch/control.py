@@ -29,8 +29,12 @@ from omnigraph.manifest.refs import (
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.store import ManifestStore
+from omnigraph.write.fence import check_still_kept, reclaimed
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import restate
+
+CREATION_S_MAX = 60
+"""Whoever needed longer to make a branch looks whether all of it is still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,7 @@ def create_branch(
         created_at_us=repository.clock.now_us(),
         actor=actor,
     )
-    store = repository.manifest(ref.manifest_path)
+    store, began_s = repository.manifest(ref.manifest_path), repository.clock.monotonic_s()
     first = replace(start, branch=name, path=ref.manifest_path, version=1, rewound_at=0)
     staged = store.stage_first(first)
     if staged is not None:
@@ -103,6 +107,15 @@ def create_branch(
         repository.objects.put(_about(ref.incarnation), description.encode())
     hit(FailPoint.BRANCH_BEFORE_REF)
     ref = _named(repository, ref)
+    try:
+        check_still_kept(repository, start)
+        # A cleanup takes datasets that nothing has led to for long.
+        slow = repository.clock.monotonic_s() - began_s > CREATION_S_MAX
+        if slow and not store.exists(1):
+            raise reclaimed(start.place)
+    except NotFoundError:
+        end_branch_ref(repository.objects, ref)
+        raise
     repository.adopt(repository.branch_of(ref, head))
     return _info(ref, head.snapshot, description)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.errors import AlreadyExistsError, ErrorKind
+from omnigraph.errors import AlreadyExistsError, ErrorKind, NotFoundError
 from omnigraph.manifest.refs import (
     TagRef,
     check_tag_name,
@@ -17,6 +17,7 @@ from omnigraph.manifest.refs import (
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.targets import tag_not_found
+from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
 
 
@@ -85,6 +86,11 @@ def create_tag(
             hint="choose another name, or delete that one first",
             details={"tag": name},
         )
+    try:
+        check_still_kept(repository, snapshot)
+    except NotFoundError:
+        repository.objects.delete([tag_object(name)])
+        raise
     repository.sync([tag_object(name)])
     return _tag(ref)
 

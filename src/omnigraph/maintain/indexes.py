@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -100,7 +100,7 @@ class TableIndexes:
     built: tuple[BuiltIndex, ...]
     live: Mapping[int, int]
     """Rows of each fragment."""
-    row_count: int = field(default=0)
+    row_count: int
 
     def found(self, spec: IndexSpec) -> BuiltIndex | None:
         """The index that serves a wish."""
@@ -173,7 +173,7 @@ def _not_trainable(spec: IndexSpec, table: Table) -> str | None:
     count = rows if rows < VECTORS_MIN else vector_count(table, spec.column)
     if count >= VECTORS_MIN:
         return None
-    return f"{count} vectors cannot train an index: it takes {VECTORS_MIN}"
+    return f"fewer than {VECTORS_MIN} vectors cannot train an index; they are compared one by one"
 
 
 def named_types(catalog: Catalog, names: Sequence[str]) -> tuple[GraphType, ...]:

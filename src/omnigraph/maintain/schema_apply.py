@@ -21,18 +21,15 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.maintain.schema_checks import TypePair, broken_rules
 from omnigraph.manifest.numbers import claim_numbers
-from omnigraph.manifest.repository import AcceptedSchema, Repository, schema_object
+from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
-from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.schema.migrate import Desired, DropMode, SchemaPlan, Step, make_plan, resolve
-from omnigraph.schema.migrate.columns import column_changes
 from omnigraph.schema.migrate.text import headline
-from omnigraph.storage.reshape import Reshape
+from omnigraph.write.conformity import broken_rules
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.reshaping import TypePair, accept_schema, continued, reshape_of
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -175,7 +172,7 @@ class _Apply:
         _refuse_unsupported(plan)
         if plan.destructive and not self._confirmed:
             raise _unconfirmed(plan.destructive)
-        pairs = _continued(txn.schema.catalog, desired.catalog)
+        pairs = continued(txn.schema.catalog, desired.catalog)
         # The plan rests on these tables, also on those that it drops or finds empty.
         named = {step.type_id for step in plan.steps}
         txn.consulted.update(t.table_key for t in txn.schema.catalog.types() if t.id in named)
@@ -183,8 +180,8 @@ class _Apply:
         if self._dry_run:
             raise _Done
         desired = self._numbered(txn, desired)
-        pairs = _continued(txn.schema.catalog, desired.catalog)
-        accepted = self._put(desired)
+        pairs = continued(txn.schema.catalog, desired.catalog)
+        accepted = accept_schema(self._repository, desired.catalog, desired.source)
         hit(FailPoint.SCHEMA_AFTER_OBJECTS)
         return BulkChange(tables=_tables(txn, pairs, desired), schema=accepted)
 
@@ -207,7 +204,9 @@ class _Apply:
         checked = {step.type_id for step in plan.steps if step.checked}
         filled = {step.type_id for step in plan.steps if step.backfill is not None}
         asked = [pair for pair in pairs if pair.after.id in checked | filled]
-        violations, total = broken_rules(txn, desired.catalog, asked, desired.backfills)
+        violations, total = broken_rules(
+            txn, txn.schema.catalog, desired.catalog, asked, desired.backfills
+        )
         if not total:
             return
         types = {v.type_name for v in violations}
@@ -239,24 +238,6 @@ class _Apply:
             numbers_from=self._claim[0],
         )
 
-    def _put(self, desired: Desired) -> AcceptedSchema:
-        """Write the schema's objects; named by their content, they harm nobody if this fails."""
-        ir = to_ir(desired.catalog, desired.source)
-        accepted = AcceptedSchema(
-            hash=schema_hash(ir), source=desired.source, catalog=desired.catalog
-        )
-        repository = self._repository
-        objects = {
-            schema_object(accepted.hash, "pg"): desired.source.encode(),
-            schema_object(accepted.hash): ir,
-        }
-        writing = [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]
-        for task in writing:
-            task.result()
-        repository.sync(list(objects))
-        repository.keep_schema(accepted)
-        return accepted
-
 
 def _plan(
     accepted: AcceptedSchema, snapshot: Snapshot, desired: Desired, mode: DropMode
@@ -265,29 +246,12 @@ def _plan(
     return make_plan(accepted.catalog, accepted.source, desired, rows=rows, drop_mode=mode)
 
 
-def _continued(accepted: Catalog, desired: Catalog) -> list[TypePair]:
-    """The types that both schemas have."""
-    old = {(t.id, t.incarnation): t for t in accepted.types()}
-    return [
-        TypePair(before=before, after=after)
-        for after in desired.types()
-        if (before := old.get((after.id, after.incarnation))) is not None
-    ]
-
-
 def _tables(txn: WriteTxn, pairs: Sequence[TypePair], desired: Desired) -> Mapping[str, BulkWork]:
     """The tables whose columns change; a type without a table gets its columns with its rows."""
     found: dict[str, BulkWork] = {}
     for pair in pairs:
-        changes = column_changes(pair.before, pair.after, desired.backfills)
-        if changes and txn.pin_of(pair.after) is not None:
-            rework = Reshape(
-                dropped=changes.dropped,
-                renamed=changes.renamed,
-                nullable=changes.nullable,
-                empty=changes.empty,
-                made=changes.made,
-            )
+        rework = reshape_of(pair, desired.backfills)
+        if rework is not None and txn.pin_of(pair.after) is not None:
             found[pair.after.table_key] = BulkWork(
                 type=pair.after,
                 actions=(Action.REWORK,),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from threading import Lock
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError
@@ -21,6 +22,8 @@ from omnigraph.manifest.store import Head, ManifestStore
 
 SNAPSHOTS_MAX = 128
 FOUND_MAX = 4096
+MILESTONE = 32
+MILESTONES_TRIED_MAX = 64
 
 _MINE, _THEIRS, _STALE = 1, 2, 4
 _BOTH = _MINE | _THEIRS
@@ -71,8 +74,32 @@ class Lineage:
             oldest = commits[-1]
             if oldest.parent_id is None:
                 return
-            # The snapshot that a commit made begins with the commit itself.
-            commits = self.snapshot(oldest.place).commits[1:]
+            commits = self._before(commits)
+
+    def _before(self, commits: Sequence[GraphCommit]) -> tuple[GraphCommit, ...]:
+        """The line behind the last of these commits, as far as one manifest shows it.
+
+        The snapshot that a commit made begins with the commit itself. Where that was reclaimed, one
+        of the milestones before it shows the same line.
+        """
+        oldest, missing = commits[-1], None
+        for known in (oldest, *(c for c in reversed(commits) if c.id != oldest.id)):
+            if known is not oldest and not is_milestone(known, commits):
+                continue
+            try:
+                line = self.snapshot(known.place).commits
+            except NotFoundError as e:
+                if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+                    raise
+                missing = missing or e
+                continue
+            place = next((i for i, c in enumerate(line) if c.id == oldest.id), None)
+            if place is not None and line[place + 1 :]:
+                return line[place + 1 :]
+        raise missing or CorruptionError(
+            f"the manifests do not lead behind commit {oldest.id}",
+            hint="restore the manifest from a copy of the graph",
+        )
 
     def parents(self, commit: GraphCommit) -> tuple[GraphCommit, ...]:
         """The commits that a commit was made from, the first parent first."""
@@ -187,7 +214,7 @@ class _Walk:
     def _commit(self, commit_id: str, place: ManifestPlace) -> GraphCommit:
         """A commit of the line that leads to a place."""
         if commit_id not in self._known:
-            self._known.update((c.id, c) for c in self._lineage.snapshot(place).commits)
+            self._learn(commit_id, place)
         try:
             return self._known[commit_id]
         except KeyError:
@@ -195,6 +222,53 @@ class _Walk:
                 f"commit {commit_id} is not in the line that ends at {place.path} {place.version}",
                 hint="restore the manifest from a copy of the graph",
             ) from None
+
+
+    def _learn(self, commit_id: str, place: ManifestPlace) -> None:
+        """Read the line that leads to a place, or a milestone after it if it was reclaimed."""
+        try:
+            line = self._lineage.snapshot(place).commits
+        except NotFoundError as missing:
+            if missing.kind is not ErrorKind.HISTORY_RECLAIMED:
+                raise
+            at = next((c for c in self._known.values() if c.place == place), None)
+            line = self._shown_by_milestone(commit_id, at.generation) if at is not None else None
+            if line is None:
+                raise
+        self._known.update((c.id, c) for c in line)
+
+    def _shown_by_milestone(
+        self, commit_id: str, generation: int
+    ) -> tuple[GraphCommit, ...] | None:
+        later = [c for c in self._known.values() if c.generation > generation]
+        later.sort(key=lambda c: c.generation)
+        tried = 0
+        for commit in later:
+            parent = self._known.get(commit.parent_id or "")
+            if parent is None or not _crosses(commit, parent):
+                continue
+            tried += 1
+            if tried > MILESTONES_TRIED_MAX:
+                return None
+            with suppress(NotFoundError):
+                line = self._lineage.snapshot(commit.place).commits
+                if any(c.id == commit_id for c in line):
+                    return line
+        return None
+
+
+def is_milestone(commit: GraphCommit, line: Sequence[GraphCommit]) -> bool:
+    """Whether cleanup keeps the manifest version of a commit for ever, for the way back through it.
+
+    A line crosses a multiple of 32 generations at least every 32 commits, and a snapshot shows 50:
+    so whatever else is gone, the way back is there.
+    """
+    parent = next((c for c in line if c.id == commit.parent_id), None)
+    return parent is not None and _crosses(commit, parent)
+
+
+def _crosses(commit: GraphCommit, parent: GraphCommit) -> bool:
+    return commit.generation // MILESTONE != parent.generation // MILESTONE
 
 
 class _Newest:

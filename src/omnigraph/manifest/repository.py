@@ -16,7 +16,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from omnigraph.clock import Clock, SystemClock
-from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
+from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, OmnigraphError
 from omnigraph.ids import IdSource, SystemIds
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.refs import (
@@ -28,6 +28,7 @@ from omnigraph.manifest.refs import (
 )
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, Snapshot, TablePin
 from omnigraph.manifest.store import Head, ManifestStore
+from omnigraph.manifest.sweeps import Sweeps
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import from_ir, schema_hash
 from omnigraph.storage.location import Location
@@ -136,7 +137,11 @@ class Repository:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="omnigraph")
         self.write_lock = RLock()
         self._settling: list[Future[Any]] = []
+        self._turns: set[str] = set()
+        self.running: set[str] = set()
+        """Operations of this handle that are not settled yet."""
         self.lineage = Lineage(self.manifest)
+        self.sweeps = Sweeps(self.objects)
         self._manifests: dict[str, ManifestStore] = {}
         self._branches: dict[str, Branch] = {}
         self._schemas: dict[str, AcceptedSchema] = {}
@@ -239,9 +244,33 @@ class Repository:
             if table is not None:
                 self._open.move_to_end(pin.name)
                 return table
-        table = self.tables.open(pin.name)
+        try:
+            table = self.tables.open(pin.name)
+        except CorruptionError as e:
+            if not self._may_be_reclaimed(pin):
+                raise
+            raise NotFoundError(
+                f"version {pin.name.version} of {pin.table_key} was reclaimed",
+                kind=ErrorKind.HISTORY_RECLAIMED,
+                hint="choose a newer state; tags keep commits from being reclaimed",
+                details={"table_key": pin.table_key, "version": pin.name.version},
+            ) from e
         self.keep_table(table)
         return table
+
+    def _may_be_reclaimed(self, pin: TablePin) -> bool:
+        """Whether a table that is not there may have gone with a cleanup: its manifest is missing,
+        there was one, and no branch shows it."""
+        with suppress(OmnigraphError):
+            if self.objects.exists(pin.name.manifest):
+                return False
+            for branch in [*self._branches.values()]:
+                if not branch.gone:
+                    branch.refresh()
+            heads = [b.head.snapshot for b in self._branches.values() if not b.gone]
+            shown = any(pin.name in (p.name for p in head.pins.values()) for head in heads)
+            return not shown and any(head.swept for head in heads)
+        return False
 
     def keep_table(self, table: Table, *, instead_of: TablePin | None = None) -> None:
         """Keep an open table for the next reader of the same version.
@@ -282,6 +311,13 @@ class Repository:
         """Delete objects that nothing refers to; a failure only leaves them lying."""
         with suppress(OmnigraphError):
             self.objects.delete(names)
+
+    def take_turn(self, what: str) -> bool:
+        """Whether this is the first time that anybody wants to do something once per handle."""
+        with self._lock:
+            first = what not in self._turns
+            self._turns.add(what)
+            return first
 
     def later(self, work: Callable[[], None]) -> None:
         """Do housekeeping off the acknowledgement path; not at all when this is being closed."""

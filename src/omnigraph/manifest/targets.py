@@ -244,7 +244,7 @@ def _at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
     while True:
         if last.head.created_at_us <= at_us:
             return last
-        first = lineage.snapshot(ManifestPlace(path=last.path, version=1))
+        first = lineage.snapshot(ManifestPlace(path=last.path, version=1))  # Always kept.
         if first.head.created_at_us > at_us:
             if first.head.path == first.path:
                 raise NotFoundError(
@@ -257,9 +257,20 @@ def _at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
         low, high = 1, last.version
         while high - low > 1:
             middle = (low + high) // 2
-            found = lineage.snapshot(ManifestPlace(path=last.path, version=middle))
-            low, high = (middle, high) if found.head.created_at_us <= at_us else (low, middle)
+            found = _if_kept(lineage, ManifestPlace(path=last.path, version=middle))
+            # What is old is reclaimed first, so the answer is later, or nowhere.
+            later = found is None or found.head.created_at_us <= at_us
+            low, high = (middle, high) if later else (low, middle)
         return lineage.snapshot(ManifestPlace(path=last.path, version=low))
+
+
+def _if_kept(lineage: Lineage, place: ManifestPlace) -> Snapshot | None:
+    try:
+        return lineage.snapshot(place)
+    except NotFoundError as e:
+        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+            raise
+        return None
 
 
 def moment_of(text: str) -> int | None:

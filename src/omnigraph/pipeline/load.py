@@ -73,6 +73,7 @@ def bulk_load(
                     actor=load.actor,
                     message=load.message,
                     on_newest=load.mode is WriteMode.OVERWRITE,
+                    long=True,
                 ),
             )
         except (InputError, ConstraintError):

@@ -63,10 +63,9 @@ def _groups(graph_type: GraphType) -> Iterator[str]:
     if members:
         yield f"@key({', '.join(members)})"
     yield from (f"@unique({', '.join(group)})" for group in graph_type.unique)
-    for group in graph_type.indexes:
-        # A key is an index on each of its members.
-        if len(group) > 1 or group[0] not in graph_type.key:
-            yield f"@index({', '.join(group)})"
+    # A key is an index on each of its members.
+    keys = {(name,) for name in graph_type.key}
+    yield from (f"@index({', '.join(g)})" for g in graph_type.indexes if g not in keys)
 
 
 def _property(prop: Property) -> str:

@@ -18,7 +18,6 @@ from obstore.store import ObjectStore
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

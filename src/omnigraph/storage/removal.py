@@ -6,14 +6,15 @@ known already, from the check that they exist, so nothing of the table is read a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 
-from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK, Addresses
+from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK, Addresses, Fragment, Offsets
 
 WRITERS_MAX = 8
 _PREDICATE = "rows by address"
@@ -29,7 +30,7 @@ def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
 
 
 def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list[int]]:
-    """Write what marks rows as deleted: the fragments that keep some, the ids of those that do not."""
+    """Write what marks rows as deleted: fragments that keep some, ids of those that keep none."""
     parts = list(_by_fragment(addresses))
 
     def mark(part: tuple[int, list[int]]) -> Any:
@@ -44,6 +45,29 @@ def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list
         found = [mark(part) for part in parts]
     kept = [fragment for fragment in found if fragment is not None]
     return kept, [p[0] for p, fragment in zip(parts, found, strict=True) if fragment is None]
+
+
+def live_offsets(
+    dataset: LanceDataset, fragment: Fragment, read: Callable[[str], bytes | None]
+) -> Offsets:
+    """The rows of a fragment that are left: from the file that names the others.
+
+    A file in the encoding for very many is left to Lance, which goes through the fragment.
+    """
+    name = fragment.deletion
+    content = read(name) if name is not None and name.endswith(".arrow") else None
+    if content is not None:
+        rows = pa.ipc.open_file(pa.BufferReader(content)).read_all()
+        gone = rows.column(0).to_numpy().astype(np.int64)
+        if fragment.physical_rows - len(gone) == fragment.live_rows:
+            return np.delete(np.arange(fragment.physical_rows, dtype=np.int64), gone)
+    addresses = dataset.scanner(
+        columns=[],
+        with_row_address=True,
+        fragments=[dataset.get_fragment(fragment.id)],
+        scan_in_order=True,
+    ).to_table()["_rowaddr"]
+    return addresses.to_numpy().astype(np.int64) & OFFSET_MASK
 
 
 def _by_fragment(addresses: Addresses) -> Iterator[tuple[int, list[int]]]:

@@ -45,7 +45,7 @@ from omnigraph.storage.layout import OFFSET_MASK, Fragment, Layout, Offsets, Pos
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.removal import deletion
+from omnigraph.storage.removal import deletion, live_offsets
 from omnigraph.storage.replacing import identify, match, replacement, row_ids
 from omnigraph.storage.rows import is_blob, read_rows
 
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 FILE_FORMAT = "2.2"
 PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 SYSTEM_COLUMNS = ("id", "src", "dst")
+FOUND_VALUES_MAX = 10_000
+"""Up to so many values are looked up in an index; for more the whole column is read."""
 CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
@@ -71,19 +73,26 @@ class Table:
     """One immutable version of one table."""
 
     def __init__(
-        self, name: TableVersion, dataset: LanceDataset, space: StagingNamespace, cache: ColumnCache
+        self,
+        name: TableVersion,
+        dataset: LanceDataset,
+        space: StagingNamespace,
+        cache: ColumnCache,
+        objects: Objects | None = None,
     ) -> None:
         self.name = name
         self.dataset = dataset
         self.space = space
         self._cache = cache
+        self._objects = objects
         self._known: dict[str, pa.ChunkedArray] = {}
         """Whole columns of this version, while they are small enough to keep."""
         self._live: dict[int, Offsets] = {}
         """Live rows of fragments that have deletions."""
 
     def files_since(self, base: Table | None) -> list[str]:
-        """Data and deletion files that this version has and ``base`` has not, from the root."""
+        """Data and deletion files and folders of indexes that this version has and ``base`` has
+        not, from the root."""
         known = base.files_since(None) if base is not None else []
         files: list[str] = []
         for fragment in self.dataset.get_fragments():
@@ -91,6 +100,8 @@ class Table:
             files += [f"{self.name.path}/data/{f.path}" for f in metadata.files]
             if metadata.deletion_file is not None:
                 files.append(f"{self.name.path}/{metadata.deletion_file.path(metadata.id)}")
+        for index in self.dataset.describe_indices():
+            files += [f"{self.name.path}/_indices/{part.uuid}" for part in index.segments]
         return sorted(set(files) - set(known))
 
     @property
@@ -157,14 +168,13 @@ class Table:
     def _live_offsets(self, fragment: Fragment) -> Offsets:
         if fragment.id not in self._live:
             with translated(f"reading deletions of {self.name.path}", referenced=True):
-                addresses = self.dataset.scanner(
-                    columns=[],
-                    with_row_address=True,
-                    fragments=[self.dataset.get_fragment(fragment.id)],
-                    scan_in_order=True,
-                ).to_table()["_rowaddr"]
-            self._live[fragment.id] = addresses.to_numpy().astype(np.int64) & OFFSET_MASK
+                self._live[fragment.id] = live_offsets(self.dataset, fragment, self._deletions)
         return self._live[fragment.id]
+
+    def _deletions(self, name: str) -> bytes | None:
+        if self._objects is None:
+            return None
+        return self._objects.get(f"{self.name.path}/{name}", referenced=True)
 
     def take(self, positions: Sequence[int] | Positions, columns: Sequence[str]) -> pa.Table:
         """Some rows by their positions, read from the files; blobs as plain bytes."""
@@ -174,8 +184,7 @@ class Table:
 
     def positions(self, column: str, values: pa.Array) -> Positions:
         """Where ``column`` is one of ``values``, ascending."""
-        indexed = column in self.indexed_columns and self.takes_conditions
-        if not self._fits_cache(1) and indexed:
+        if not self._fits_cache(1) and self._finds(column, values):
             rows = self.where(pc.field(column).isin(values), (column,))
             addresses = rows["_rowaddr"].to_numpy().astype(np.int64)
             return np.sort(self.layout.positions(addresses))
@@ -191,6 +200,13 @@ class Table:
         if self._fits_cache(1):
             return self.columns(("id",)).column(0).take(pa.array(positions))
         return self.take(positions, ("id",)).column(0)
+
+    def _finds(self, column: str, values: pa.Array) -> bool:
+        """Whether an index finds these values, and sooner than a look through the column."""
+        few = len(values) <= FOUND_VALUES_MAX and not values.null_count
+        kind = self.dataset.schema.field(column).type
+        exact = pa.types.is_string(kind) or pa.types.is_signed_integer(kind)
+        return few and exact and self.takes_conditions and column in self.indexed_columns
 
     def _column_parts(self, column: str) -> Iterable[pa.Array]:
         """A column piece by piece: what is kept already, or streamed when it is too large."""
@@ -276,6 +292,8 @@ class Table:
         if self._fits_cache(len(wanted)):
             table = self.columns(wanted)
             return table.filter(pc.is_in(table[column], value_set=values)).select(list(columns))
+        if self._finds(column, values):
+            return self.where(pc.field(column).isin(values), columns).select(list(columns))
         found = [
             batch.filter(pc.is_in(batch[column], value_set=values)).select(list(columns))
             for batch in self.batches(wanted)
@@ -360,7 +378,7 @@ class TableStore:
                 storage_options=self._options,
                 session=own_session(),
             )
-        return Table(name, dataset, space, self._cache)
+        return Table(name, dataset, space, self._cache, self._objects)
 
     def write_files(self, path: str, rows: pa.Table, base: Table | None) -> StagedFiles:
         """Write rows as data files of a table; they belong to no version yet."""
@@ -408,7 +426,7 @@ class TableStore:
         )
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
         space.settle(version.version, pinned)
-        table = Table(version, current, space, self._cache)
+        table = Table(version, current, space, self._cache, self._objects)
         for files in _files_of(changes) if moves is None else moves.added:
             table.seed_cache(files, [n for n in SYSTEM_COLUMNS if n in schema.names])
         if moves is not None:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
+from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())
@@ -75,6 +75,8 @@ class GraphDelta:
     """The change of one write over all tables it touches, by table key."""
 
     tables: Mapping[str, TableDelta]
+    adopts_from: ManifestPlace | None = None
+    """The state whose versions of tables are adopted, if any are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from omnigraph.errors import ConflictError, ErrorKind, NotFoundError
 from omnigraph.manifest.repository import Branch, Repository
-from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
+from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
 from omnigraph.write.delta import Adoption, GraphDelta
 
 
@@ -34,11 +34,9 @@ class Fence:
         """Whether a cleanup ran that this write has not seen yet."""
         return self._seen is not None and snapshot.swept > self._seen
 
-    def check_shown_again(
-        self, base: Snapshot, delta: object, merged: GraphCommit | None, branch: Branch
-    ) -> None:
+    def check_shown_again(self, base: Snapshot, delta: object, branch: Branch) -> None:
         """Raise ``NotFoundError`` if the change shows tables of a state that was reclaimed."""
-        place = _taken_from(base, delta, merged)
+        place = _taken_from(base, delta)
         if place is None:
             return
         swept = base.swept
@@ -58,6 +56,18 @@ def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None
         kept = repository.manifest(place.path).exists(place.version)
     if not kept:
         raise reclaimed(place)
+
+
+def check_still_kept(repository: Repository, snapshot: Snapshot) -> None:
+    """Raise ``NotFoundError`` if a state that was just given a name had been given up already.
+
+    To be asked once the name is there: a cleanup looks for names after it has told main, so either
+    it sees the name or this sees the cleanup. The newest state of a branch is never given up.
+    """
+    known = repository.known_branch(snapshot.branch)
+    if known is not None and known.head.snapshot.place == snapshot.place:
+        return
+    check_kept(repository, snapshot.place, repository.head(MAIN).snapshot.swept)
 
 
 def reclaimed(place: ManifestPlace) -> NotFoundError:
@@ -81,11 +91,11 @@ def outrun(operation_id: str) -> ConflictError:
     )
 
 
-def _taken_from(base: Snapshot, delta: object, merged: GraphCommit | None) -> ManifestPlace | None:
+def _taken_from(base: Snapshot, delta: object) -> ManifestPlace | None:
     if isinstance(delta, Adoption):
         place = delta.snapshot.place
         return None if place == base.place else place
-    adopts = isinstance(delta, GraphDelta) and any(
-        table.adopt is not None for table in delta.tables.values()
-    )
-    return merged.place if adopts and merged is not None else None
+    if not isinstance(delta, GraphDelta):
+        return None
+    adopts = any(table.adopt is not None for table in delta.tables.values())
+    return delta.adopts_from if adopts else None

@@ -130,11 +130,15 @@ class Lease:
 
     def hold(self, content: bytes) -> None:
         """Write the intent now, and renew it until ``end``."""
-        self._content = content
-        self._objects.put(self._name, content)
+        self.renew(self._name, content)
         if self._thread is None:
             self._thread = Thread(target=self._renew, name="omnigraph-lease", daemon=True)
             self._thread.start()
+
+    def renew(self, name: str, content: bytes) -> None:
+        """Say more in it, now and from now on."""
+        self._content = content
+        self._objects.put(name, content)
 
     def end(self) -> None:
         """Renew it no more."""

@@ -126,6 +126,10 @@ class PublishPlan:
     schema_hash: str
     tables: tuple[TableAction, ...]
     expectations: tuple[Expectation, ...]
+    manifest_path: str
+    """The life of the branch that it is meant for, whatever that is called later."""
+    long: bool = False
+    """It is renewed while it runs; its tables are not known from the beginning."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as the intent object holds it."""

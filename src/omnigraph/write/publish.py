@@ -25,6 +25,7 @@ from omnigraph.errors import (
     CommitUnknownError,
     ConflictError,
     ConstraintError,
+    CorruptionError,
     ErrorKind,
     InputError,
     NotFoundError,
@@ -39,6 +40,8 @@ from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
 from omnigraph.storage.tables import Table
 from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.fence import Fence, outrun
+from omnigraph.write.intents import Lease, intent_name
 from omnigraph.write.plan import (
     Action,
     Expectation,
@@ -47,7 +50,7 @@ from omnigraph.write.plan import (
     TableUnchanged,
     check_lineage_text,
 )
-from omnigraph.write.settle import intent_name, settle
+from omnigraph.write.settle import settle
 from omnigraph.write.stage import (
     BulkChange,
     BulkWork,
@@ -64,6 +67,9 @@ ATTEMPTS_MAX = 64
 BACKOFF_MIN_S = 0.01
 BACKOFF_MAX_S = 1.0
 UNKNOWN_OUTCOMES_MAX = 3
+REVOKED_MAX = 64
+"""Revocations that a snapshot carries. An older one is not needed for safety: whatever a cleanup
+deletes, the write is told of it by the cleanup itself (``write/fence.py``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,11 @@ class WriteRequest:
     """Recorded as the second parent."""
     even_if_empty: bool = False
     """Publish a commit although no table changes: for what it says about the lineage."""
+    revokes: tuple[str, ...] = ()
+    """Operations that may not publish on this branch from now on."""
+    long: bool = False
+    """Files are written while it is prepared, perhaps for hours, perhaps elsewhere: its intent is
+    there from the beginning and is renewed, so that nobody takes it for dead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,17 +195,24 @@ class _Operation:
         self._pending = False
         """A commit was sent, is not there, and could still arrive: its version is not taken."""
         self._unknown_outcomes = 0
+        self._fence = Fence(repository, self._id)
+        self._lease = Lease(repository.objects, self._id) if request.long else None
 
     def run(self) -> Receipt:
         """Publish, and leave nothing behind that is not needed."""
         try:
-            return self._run()
+            receipt = self._run()
+            if receipt.commit is None and self._lease is not None:
+                self._end_lease()
+                self._repository.discard([intent_name(self._id)])
+            return receipt
         except Exception as e:
             # Running tasks may still write; what they wrote can only be dropped afterwards.
             self._stager.drain()
             may_land = self._committing or self._pending
-            if self._intent is not None and not may_land:
-                wait([self._intent])
+            if (self._intent is not None or self._lease is not None) and not may_land:
+                self._end_lease()
+                wait([self._intent] if self._intent is not None else [])
                 self._repository.discard([intent_name(self._id), *self._stager.leftovers])
             if may_land and isinstance(e, OmnigraphError) and not isinstance(e, CommitUnknownError):
                 raise self._unknown(e) from e
@@ -202,10 +220,20 @@ class _Operation:
         except BaseException:  # An interrupt waits for nothing; the intent stays as its trace.
             self._stager.forget_handles()
             raise
+        finally:
+            self._end_lease()
+
+    def _end_lease(self) -> None:
+        if self._lease is not None:
+            self._lease.end()
 
     def _run(self) -> Receipt:
         newest = self._request.on_newest or self._request.expected_commit is not None
-        txn, work = self._prepare(self._branch.refresh() if newest else self._branch.head)
+        head = self._branch.refresh() if newest else self._branch.head
+        if self._lease is not None:
+            txn = WriteTxn.begin(self._repository, self._branch, head)
+            self._lease.hold(self._plan(txn, {}).encode())
+        txn, work = self._prepare(head)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             if not work and not self._must_commit:
                 head = self._branch.refresh() if txn.consulted else txn.head
@@ -217,6 +245,13 @@ class _Operation:
             started = self._repository.clock.monotonic_s()
             try:
                 head = self._attempt(txn, work)
+            except (CorruptionError, StorageError):
+                # Files that are missing because a cleanup came in between are written again.
+                if self._committing or not self._fence.behind(self._branch.refresh().snapshot):
+                    raise
+                self._stager.drain()
+                txn, work = self._again(txn, work, self._branch.head)
+                continue
             except (LostRaceError, OutcomeUnknownError) as failure:
                 head, landed = self._resolve(txn, failure)
                 if not landed:
@@ -236,17 +271,19 @@ class _Operation:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
         for _ in range(ATTEMPTS_MAX):
             self._check_not_revoked(head)
+            self._mind_cleanups(head)
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
                 delta = self._request.prepare(txn)
                 self._expect(txn, delta)
+                self._fence.check_shown_again(txn.snapshot, delta, self._branch)
                 work = self._checked(txn, delta)
-            except (ConstraintError, NotFoundError, InputError) as e:
+            except (ConstraintError, NotFoundError, InputError, CorruptionError) as e:
                 head = self._branch.refresh()
                 # Whether an input can be read depends on the schema alone, rules on everything.
                 same_schema = head.snapshot.schema_hash == txn.snapshot.schema_hash
                 if head.snapshot.version == txn.snapshot.version or (
-                    same_schema and not isinstance(e, ConstraintError)
+                    same_schema and isinstance(e, (NotFoundError, InputError))
                 ):
                     raise
                 continue
@@ -296,6 +333,8 @@ class _Operation:
     ) -> tuple[WriteTxn, dict[str, Work]]:
         """After a lost race: keep everything if nothing this write rests on has moved."""
         self._check_not_revoked(head)
+        if self._mind_cleanups(head):
+            return self._prepare(head)
         for expectation in self._expectations or ():
             expectation.check(head.snapshot)
         moved = not txn.same_world(head.snapshot, txn.consulted | set(work))
@@ -305,6 +344,16 @@ class _Operation:
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)
         return later, work
+
+    def _mind_cleanups(self, head: Head) -> bool:
+        """Whether everything must be put into files anew: a cleanup may have deleted them."""
+        if not self._fence.crossed(head.snapshot):
+            return False
+        self._stager.start_over()
+        bulk = self._delta.tables.values() if isinstance(self._delta, BulkChange) else ()
+        if any(not isinstance(item.staged, tuple) for item in bulk):
+            raise outrun(self._id)  # Files that somebody else made, and thinks that they are there.
+        return True
 
     def _check_not_revoked(self, head: Head) -> None:
         if self._id in head.snapshot.revoked:
@@ -319,8 +368,9 @@ class _Operation:
         """Phases A to C, once."""
         pool, store = self._repository.pool, self._branch.store
         if self._intent is None:
-            content = self._plan(txn, work).encode()
-            self._intent = pool.submit(self._repository.objects.put, intent_name(self._id), content)
+            content, objects = self._plan(txn, work).encode(), self._repository.objects
+            put = objects.put if self._lease is None else self._lease.renew
+            self._intent = pool.submit(put, intent_name(self._id), content)
         staged = self._stager.stage(txn, work)
         # The version of the manifest and the final names of the tables are written side by side.
         next_head = store.stage(txn.head, self._next(txn, work, staged))
@@ -392,6 +442,8 @@ class _Operation:
             operation_id=self._id,
             kind=self._request.kind,
             branch=self._branch.name,
+            manifest_path=txn.snapshot.path,
+            long=self._request.long,
             actor=self._request.actor,
             message=self._request.message,
             base_commit=txn.snapshot.head.id,
@@ -445,6 +497,7 @@ class _Operation:
             pins={**(_under(schema, shown.pins) if schema is not None else shown.pins), **pins},
             commits=(commit, *line.commits)[:COMMITS_MAX],
             rewound_at=base.version + 1 if line is not base else base.rewound_at,
+            revoked=(*base.revoked, *self._request.revokes)[-REVOKED_MAX:],
         )
 
     @property
@@ -476,6 +529,7 @@ class _Operation:
                 hint=e.hint,
                 details={"operation_id": self._id},
             ) from e
+        self._end_lease()
         settle(self._repository, self._branch, self._id, self._stager.leftovers)
         return Receipt(
             commit=head.snapshot.head,

@@ -12,11 +12,7 @@ from contextlib import suppress
 from omnigraph.errors import OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.repository import Branch, Repository
-
-
-def intent_name(operation_id: str) -> str:
-    """The object that holds a write's plan while it runs."""
-    return f"__recovery/{operation_id}.json"
+from omnigraph.write.intents import intent_name
 
 
 def settle(

@@ -85,7 +85,7 @@ class MergePlan:
             delta = plan.delta(taken_back.get(key, NOTHING)) if plan is not None else None
             if delta is not None:
                 tables[key] = delta
-        return GraphDelta(tables=tables)
+        return GraphDelta(tables=tables, adopts_from=self._history.theirs.place)
 
 
 def _check_schemas(

@@ -23,6 +23,11 @@ class Rule:
     high: int | float | None = None
     pattern: str | None = None
 
+    @property
+    def first(self) -> int:
+        """The property of a rule about one."""
+        return int(self.members[0])
+
     def text(self, graph_type: GraphType) -> str:
         """As the language writes it, with the names of a declaration of the type."""
         names = {p.id: p.name for p in graph_type.properties}
@@ -39,7 +44,7 @@ def rules_of(graph_type: GraphType) -> list[Rule]:
     """The rules of a type but its key, each once, in the order of declaration."""
 
     def group(word: str, names: tuple[str, ...]) -> Rule:
-        members = tuple(sorted((member(graph_type, n) for n in names), key=_order))
+        members = tuple(sorted((member(graph_type, n) for n in names), key=member_order))
         return Rule(word=word, members=members)
 
     found = [group("unique", names) for names in graph_type.unique]
@@ -55,7 +60,7 @@ def rules_of(graph_type: GraphType) -> list[Rule]:
     return list(dict.fromkeys(found))
 
 
-def _order(place: Member) -> tuple[bool, int]:
+def member_order(place: Member) -> tuple[bool, int]:
     """The order of members says nothing, so there is one: endpoints, then by number."""
     return (False, place == "dst") if isinstance(place, str) else (True, place)
 

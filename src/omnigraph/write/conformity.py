@@ -1,6 +1,6 @@
 """Whether the rows of a graph keep the rules that a new schema adds.
 
-    steps, pinned snapshot -> [checks] -> violations that name rows
+    two schemas, pinned snapshot -> [conformity] -> violations that name rows
 
 The rules themselves are those of the one validator: a table is given to them as if all its rows
 were written anew, with a type that has only the rules in question. Values are looked at batch by
@@ -10,7 +10,8 @@ batch; groups, endpoints and cardinality need their columns as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -23,6 +24,8 @@ from omnigraph.schema.migrate.desired import Backfill
 from omnigraph.schema.migrate.plan import needs_check, stricter
 from omnigraph.schema.migrate.types import TypeChange, type_change
 from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.write.reshaping import TypePair
+from omnigraph.write.rules.arrays import pc
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints
 from omnigraph.write.rules.findings import Finding, count, first
@@ -32,14 +35,6 @@ from omnigraph.write.rules.values import check_values
 from omnigraph.write.txn import WriteTxn
 
 VIOLATIONS_MAX = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class TypePair:
-    """A type that goes on, before and after."""
-
-    before: GraphType
-    after: GraphType
 
 
 class _Report:
@@ -56,32 +51,51 @@ class _Report:
 
 def broken_rules(
     txn: WriteTxn,
+    accepted: Catalog,
     desired: Catalog,
     pairs: Sequence[TypePair],
     backfills: Mapping[int, Backfill],
+    *,
+    leave_out: Mapping[str, pa.Array] = MappingProxyType({}),
 ) -> tuple[list[Violation], int]:
-    """The first rows that break a rule of the new schema, and how many there are."""
+    """The first rows that break a rule of the new schema, and how many there are.
+
+    ``accepted`` is the schema whose rules the rows keep. The tables may have the columns of either
+    schema. ``leave_out`` names rows that are not asked, by table key of the new schema and id.
+    """
     report = _Report()
     for pair in pairs:
-        if not txn.row_count(pair.before.table_key):
+        pin = txn.pin_of(pair.after)
+        if pin is None or not pin.row_count:
             continue
-        stored = _Stored(txn, pair, backfills)
+        txn.consulted.add(pin.table_key)
+        stored = _Stored(txn, pair, backfills, leave_out.get(pair.after.table_key))
         for findings in _values(stored, pair):
             report.add(findings)
         for findings in _groups(stored, pair):
             report.add(findings)
         if isinstance(pair.before, EdgeType) and isinstance(pair.after, EdgeType):
-            report.add(_edges(txn, stored, desired, pair.before, pair.after))
+            schemas = (accepted, desired)
+            report.add(_edges(txn, stored, schemas, pair.before, pair.after))
     return report.shown, report.total
 
 
 class _Stored:
     """The rows of a table in the columns of the type to come."""
 
-    def __init__(self, txn: WriteTxn, pair: TypePair, backfills: Mapping[int, Backfill]) -> None:
-        self._table = txn.table_of(pair.before)
+    def __init__(
+        self,
+        txn: WriteTxn,
+        pair: TypePair,
+        backfills: Mapping[int, Backfill],
+        leave_out: pa.Array | None,
+    ) -> None:
+        self._table = txn.table_of(pair.after)
         self._pair = pair
         self._backfills = backfills
+        self._leave_out = leave_out
+        self._is_shaped = any(t == pair.after for t in txn.schema.catalog.types())
+        """Whether the stored columns are those of the type to come already."""
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns, batch by batch."""
@@ -89,6 +103,9 @@ class _Stored:
         reads = list(dict.fromkeys(["id", *(r for c in columns.values() for r in c.reads)]))
         schema = pa.schema([column.field.with_nullable(True) for column in columns.values()])
         for batch in self._table.batches(reads) if self._table is not None else ():
+            if self._leave_out is not None:
+                left_out = pc.is_in(batch.column("id"), value_set=self._leave_out)
+                batch = batch.filter(pc.invert(left_out))
             made = [column.make(batch) for column in columns.values()]
             yield pa.table(made, schema=schema)
 
@@ -97,10 +114,11 @@ class _Stored:
         return pa.concat_tables(list(self.batches(names)))
 
     def _column(self, name: str) -> Made:
-        if name in self._pair.after.system_columns:
-            field = table_schema(self._pair.after).field(name)
+        after = self._pair.after
+        if self._is_shaped or name in after.system_columns:
+            field = table_schema(after).field(name)
             return Made(field=field, reads=(name,), make=lambda batch: batch.column(name))
-        return column_of(self._pair.before, self._pair.after.by_name[name], self._backfills)
+        return column_of(self._pair.before, after.by_name[name], self._backfills)
 
 
 def _values(stored: _Stored, pair: TypePair) -> Iterator[list[Finding]]:
@@ -165,10 +183,15 @@ def _groups(stored: _Stored, pair: TypePair) -> Iterator[list[Finding]]:
 
 
 def _edges(
-    txn: WriteTxn, stored: _Stored, desired: Catalog, before: EdgeType, after: EdgeType
+    txn: WriteTxn,
+    stored: _Stored,
+    schemas: tuple[Catalog, Catalog],
+    before: EdgeType,
+    after: EdgeType,
 ) -> list[Finding]:
+    accepted, desired = schemas
     ends = [
-        (txn.schema.catalog.nodes[old].id, desired.nodes[new].id)
+        (accepted.nodes[old].id, desired.nodes[new].id)
         for old, new in ((before.source, after.source), (before.target, after.target))
     ]
     moved = any(old != new for old, new in ends)

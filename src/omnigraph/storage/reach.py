@@ -1,0 +1,59 @@
+"""Which files a version needs: what cleanup may not delete, and what a check looks for.
+
+    pins -> [reach] -> names of files
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from omnigraph.storage.faults import translated
+from omnigraph.storage.strict import StrictVersion
+from omnigraph.storage.tables import Table
+
+_LAST_NAME = (1 << 64) - 1
+_VERSION_NAME = re.compile(r"(\d{20})\.manifest")
+_TRANSACTION_NAME = re.compile(r"(\d+)-[0-9a-f-]+\.txn")
+
+
+def table_files(table: Table) -> Iterator[str]:
+    """Files that a reader of this version needs, from the root: its manifest, data, deletions.
+
+    A data file stands for its blobs too, which lie in a folder of its name; an index is told as
+    the folder of its files, with a slash at the end.
+    """
+    path = table.name.path
+    yield table.name.manifest
+    with translated(f"looking at {path} version {table.name.version}", referenced=True):
+        for fragment in table.dataset.get_fragments():
+            metadata = fragment.metadata
+            for file in metadata.files:
+                yield f"{path}/data/{file.path}"
+            if metadata.deletion_file is not None:
+                yield f"{path}/{metadata.deletion_file.path(metadata.id)}"
+        for index in table.dataset.describe_indices():
+            for segment in index.segments:
+                yield f"{path}/_indices/{segment.uuid}/"
+
+
+def rows_files(path: str, stored: StrictVersion) -> list[str]:
+    """The data files of one version of a strict dataset, from the root."""
+    with translated(f"looking at {path} version {stored.version}", referenced=True):
+        return [
+            f"{path}/data/{file.path}"
+            for fragment in stored.handle.get_fragments()
+            for file in fragment.metadata.files
+        ]
+
+
+def version_of(name: str) -> int | None:
+    """The version whose manifest has this name; None if it is none."""
+    found = _VERSION_NAME.fullmatch(name.rpartition("/")[2])
+    return _LAST_NAME - int(found[1]) if found is not None else None
+
+
+def transaction_base(name: str) -> int | None:
+    """The version that a transaction file's commit was made on; None if the name does not say."""
+    found = _TRANSACTION_NAME.fullmatch(name.rpartition("/")[2])
+    return int(found[1]) if found is not None else None

@@ -1,0 +1,70 @@
+"""What another schema means for a graph: its objects, the types that go on, their tables.
+
+two schemas -> [reshaping] -> schema objects, reworks of tables -> stage -> publish
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.manifest.repository import AcceptedSchema, Repository, schema_object
+from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.ir import schema_hash, to_ir
+from omnigraph.schema.migrate.columns import column_changes
+from omnigraph.schema.migrate.desired import Backfill
+from omnigraph.storage.reshape import Reshape
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypePair:
+    """A type that goes on, before and after."""
+
+    before: GraphType
+    after: GraphType
+
+
+def continued(accepted: Catalog, desired: Catalog) -> list[TypePair]:
+    """The types that both schemas have, in the order of the desired one."""
+    old = {(t.id, t.incarnation): t for t in accepted.types()}
+    return [
+        TypePair(before=before, after=after)
+        for after in desired.types()
+        if (before := old.get((after.id, after.incarnation))) is not None
+    ]
+
+
+def reshape_of(
+    pair: TypePair, backfills: Mapping[int, Backfill], *, lenient: bool = False
+) -> Reshape | None:
+    """The change of a type's columns; None if they stay as they are.
+
+    A ``lenient`` one lets columns be null that must not be: values are still to come.
+    """
+    changes = column_changes(pair.before, pair.after, backfills)
+    if not changes:
+        return None
+    loosened = {name: True for name, nullable in changes.nullable.items() if nullable}
+    return Reshape(
+        dropped=changes.dropped,
+        renamed=changes.renamed,
+        nullable=loosened if lenient else changes.nullable,
+        empty=tuple(f.with_nullable(True) for f in changes.empty) if lenient else changes.empty,
+        made=changes.made,
+    )
+
+
+def accept_schema(repository: Repository, catalog: Catalog, source: str) -> AcceptedSchema:
+    """Write a schema's objects; named by their content, they harm nobody if nothing follows."""
+    ir = to_ir(catalog, source)
+    accepted = AcceptedSchema(hash=schema_hash(ir), source=source, catalog=catalog)
+    objects = {
+        schema_object(accepted.hash, "pg"): source.encode(),
+        schema_object(accepted.hash): ir,
+    }
+    writing = [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]
+    for task in writing:
+        task.result()
+    repository.sync(list(objects))
+    repository.keep_schema(accepted)
+    return accepted

@@ -1,0 +1,99 @@
+"""Any query on any graph with real indexes: optimized, and written to again, it answers the same."""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+import omnigraph
+from omnigraph.query import typed
+from omnigraph.query.compile import compile_queries
+from omnigraph.query.exec import columns
+from omnigraph.query.params import bind
+from omnigraph.storage import tables
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.naive import NaiveGraph, evaluate, same
+from omnigraph.testing.random_graphs import RandomGraph
+from omnigraph.testing.random_queries import RandomQuery, cases
+from omnigraph.testing.random_worlds import NOW, WORLDS, World
+
+_PROPERTY = re.compile(
+    r"(\b\w+: (?:String|Bool|[IUF]\d\d|DateTime|Date|enum\([^)]*\)|Vector\(\d+\))\??+)(?! *@)"
+)
+
+
+def indexed(world: World) -> World:
+    """The same world with an index on everything that can have one."""
+    schema = _PROPERTY.sub(r"\1 @index", world.schema)
+    return World(world.name, schema, tuple(world.inexact))
+
+
+INDEXED = tuple(map(indexed, WORLDS))
+MODES = ("auto", "indexed", "csr")
+CACHES = ("1", "20000", "1000000000")
+"""Bytes of columns that are kept: none, some, all. Filters go down to Lance where one is not."""
+
+
+def load(graph: omnigraph.Graph, rows: RandomGraph, dice: random.Random) -> None:
+    """In small commits, with maintenance in between."""
+    for name, own in rows.source.items():
+        size = dice.choice((2, 5, 100))
+        for start in range(0, len(own), size):
+            graph.load({name: own[start : start + size]})
+            maintain(graph, dice)
+    if rows.source and dice.random() < 0.5:
+        # The same rows again: they get other addresses and keep their identity.
+        name = dice.choice(sorted(rows.source))
+        some: list[dict[str, Any]] = rows.source[name]
+        graph.load({name: dice.sample(some, len(some) // 2)}, mode="merge")
+        maintain(graph, dice)
+
+
+def maintain(graph: omnigraph.Graph, dice: random.Random) -> None:
+    match dice.randrange(4):
+        case 0:
+            graph.optimize()
+        case 1:
+            graph.build_indexes()
+        case _:
+            pass
+
+
+@pytest.mark.parametrize("world", INDEXED, ids=lambda w: w.name)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_an_optimized_graph_answers_as_the_reference(world: World, data: st.DataObject) -> None:
+    case = data.draw(cases(world))
+    dice = random.Random(data.draw(st.integers(0, 2**32)))
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setenv(columns.CACHE_VARIABLE, dice.choice(CACHES))
+        patch.setattr(tables, "CACHE_BYTES_MAX", dice.choice((1, 1 << 20)))
+        with omnigraph.init(Path(folder) / "g", world.schema, clock=ManualClock()) as graph:
+            load(graph, case.graph, dice)
+            for query in case.queries:
+                compare(graph, case.graph.naive, query)
+            graph.optimize()
+            assert graph.optimize().commit is None
+            for query in case.queries:
+                compare(graph, case.graph.naive, query)
+
+
+def compare(graph: omnigraph.Graph, reference: NaiveGraph, query: RandomQuery) -> None:
+    note(f"{query.text}\nparams = {query.params}")
+    (compiled,) = compile_queries(query.text, graph.catalog)
+    assert isinstance(compiled.body, typed.Read)
+    params = bind(compiled.params, query.params)
+    expected = evaluate(compiled.body, reference, graph.catalog, params, NOW)
+    for mode in MODES:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OMNIGRAPH_TRAVERSAL_MODE", mode)
+            table = graph.query(query.text, params=query.params).to_arrow()
+        difference = same(table.to_pylist(), expected)
+        assert difference is None, f"{mode}: {difference}"
