@@ -223,7 +223,6 @@ class _Walk:
                 hint="restore the manifest from a copy of the graph",
             ) from None
 
-
     def _learn(self, commit_id: str, place: ManifestPlace) -> None:
         """Read the line that leads to a place, or a milestone after it if it was reclaimed."""
         try:

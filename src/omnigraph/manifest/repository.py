@@ -138,8 +138,6 @@ class Repository:
         self.write_lock = RLock()
         self._settling: list[Future[Any]] = []
         self._turns: set[str] = set()
-        self.running: set[str] = set()
-        """Operations of this handle that are not settled yet."""
         self.lineage = Lineage(self.manifest)
         self.sweeps = Sweeps(self.objects)
         self._manifests: dict[str, ManifestStore] = {}

@@ -21,9 +21,9 @@ from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
+from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
 from omnigraph.storage.pieces import open_pinned
 from omnigraph.storage.replacing import RowIds, identify
-from omnigraph.storage.tables import FILE_FORMAT, physical_schema, physical_table
 
 
 def write_partition(

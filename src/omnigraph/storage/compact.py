@@ -22,7 +22,7 @@ from lance.optimize import CompactionTask
 
 from omnigraph.storage.changes import Rework
 from omnigraph.storage.layout import Fragment
-from omnigraph.storage.tables import FILE_FORMAT
+from omnigraph.storage.physical import FILE_FORMAT
 
 FRAGMENT_ROWS_MAX = 1 << 20
 """Fragments are joined up to this size."""

@@ -1,6 +1,6 @@
 """Which files a version needs: what cleanup may not delete, and what a check looks for.
 
-    pins -> [reach] -> names of files
+pins -> [reach] -> names of files
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import FILE_FORMAT
+from omnigraph.storage.physical import FILE_FORMAT
 
 _LAST_NAME = (1 << 64) - 1
 _REFUSALS = (

@@ -41,10 +41,11 @@ from omnigraph.storage.changes import (
 )
 from omnigraph.storage.columns import ColumnCache, ColumnPart
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import OFFSET_MASK, Fragment, Layout, Offsets, Positions
+from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
 from omnigraph.storage.removal import deletion, live_offsets
 from omnigraph.storage.replacing import identify, match, replacement, row_ids
 from omnigraph.storage.rows import is_blob, read_rows
@@ -52,8 +53,6 @@ from omnigraph.storage.rows import is_blob, read_rows
 if TYPE_CHECKING:
     from omnigraph.storage.namespace import StagingNamespace
 
-FILE_FORMAT = "2.2"
-PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 SYSTEM_COLUMNS = ("id", "src", "dst")
 FOUND_VALUES_MAX = 10_000
 """Up to so many values are looked up in an index; for more the whole column is read."""
@@ -577,25 +576,3 @@ def _namespace(uri: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
     from omnigraph.storage.namespace import StagingNamespace
 
     return StagingNamespace(uri, versions)
-
-
-def physical_schema(schema: pa.Schema) -> pa.Schema:
-    """A logical table schema as Lance stores it: key annotated, blobs as blob columns."""
-    fields = []
-    for field in schema:
-        if field.name == "id":
-            field = field.with_metadata(PRIMARY_KEY)
-        elif field.type == pa.large_binary():
-            field = lance.blob_field(field.name, nullable=field.nullable)
-        fields.append(field)
-    return pa.schema(fields)
-
-
-def physical_table(rows: pa.Table) -> pa.Table:
-    """Rows in the physical schema. Only blob columns are converted."""
-    schema = physical_schema(rows.schema)
-    columns = [
-        lance.blob_array(column.to_pylist()) if column.type == pa.large_binary() else column
-        for column in rows.columns
-    ]
-    return pa.table(columns, schema=schema)

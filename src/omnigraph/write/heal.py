@@ -17,6 +17,8 @@ from omnigraph.manifest.snapshot import GraphCommit
 from omnigraph.write.audit import Recovered, RecoveryKind, record_recoveries
 from omnigraph.write.intents import Intent, published_as, read_intents
 
+HEAL_AFTER_S = 60
+
 
 def heal_once(repository: Repository) -> None:
     """Drop what published writes have left, unless this handle did so before."""
@@ -30,8 +32,10 @@ def heal_once(repository: Repository) -> None:
 def heal(repository: Repository) -> list[Recovered]:
     """Drop the intents of writes that were published, and write that down."""
     done: list[tuple[Intent, Recovered]] = []
+    # A younger one may belong to a write that is about to drop it itself.
+    until_us = repository.clock.now_us() - HEAL_AFTER_S * 1_000_000
     for intent in read_intents(repository.objects):
-        if not isinstance(intent, Intent) or intent.operation_id in repository.running:
+        if not isinstance(intent, Intent) or intent.renewed_us > until_us:
             continue
         with suppress(OmnigraphError):  # Of a branch that is gone, for example.
             head = repository.manifest(intent.manifest_path).head().snapshot

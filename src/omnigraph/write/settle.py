@@ -12,6 +12,7 @@ from contextlib import suppress
 from omnigraph.errors import OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.write.heal import heal_once
 from omnigraph.write.intents import intent_name
 
 
@@ -32,3 +33,4 @@ def _settle(repository: Repository, branch: Branch, version: int, gone: Sequence
             branch.store.write_hint(version)
     hit(FailPoint.SETTLE_BEFORE_INTENT_DROP)
     repository.discard(gone)
+    heal_once(repository)

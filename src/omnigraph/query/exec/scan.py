@@ -2,12 +2,13 @@
 
 Without an index a filter has to read its whole columns, so they are read once and kept, and the
 filter runs over them in memory. Where a column is too large for that, or an index can answer, the
-typed condition goes down to Lance instead.
+typed condition goes down to Lance instead; an index is asked until that has cost as much as reading
+the column once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,10 +68,10 @@ def _goes_down(condition: typed.Expr, table: NodeTable) -> bool:
         return False
     if all(table.columns.known(c) is not None for c in columns):
         return False
-    return columns <= source.indexed_columns or not all(table.columns.fits(c) for c in columns)
+    return table.rents(columns) or not all(table.columns.fits(c) for c in columns)
 
 
-def _pushed(conditions: Iterable[typed.Expr], table: NodeTable, run: Run) -> Positions | None:
+def _pushed(conditions: Sequence[typed.Expr], table: NodeTable, run: Run) -> Positions | None:
     """Rows that Lance finds; None if it cannot be asked."""
     source = table.columns.table
     down = [to_lance_filter(c, run.values, table.type) for c in conditions]
@@ -80,6 +81,7 @@ def _pushed(conditions: Iterable[typed.Expr], table: NodeTable, run: Run) -> Pos
     for condition in down[1:]:
         joined = joined & condition
     found = source.where(joined, [])
+    table.pay({c for condition in conditions for c in _columns(condition)}, found.num_rows)
     return source.layout.positions(found["_rowaddr"].to_numpy().astype(np.int64))
 
 

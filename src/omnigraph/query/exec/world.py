@@ -21,7 +21,7 @@ from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
-from omnigraph.query.exec.columns import Kept, TableColumns
+from omnigraph.query.exec.columns import FETCH_COST, FETCHED_ROW_COST, Kept, TableColumns
 from omnigraph.query.exec.outputs import result_schema
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.exec.text_indexes import TextIndexes
@@ -70,7 +70,19 @@ class Caches:
         self.texts = TextIndexes()
         self._spaces: dict[str, VertexSpace] = {}
         self._edges: dict[str, EdgeTopology] = {}
+        self._rents: dict[tuple[str, str], float] = {}
+        """What finding rows by an index has cost so far, in rows that a scan would have read."""
         self._lock = RLock()
+
+    def rents(self, table_path: str, column: str, row_count: int) -> bool:
+        """Whether an index is asked: until it has cost as much as reading the column once."""
+        return self._rents.get((table_path, column), 0.0) < row_count
+
+    def pay(self, table_path: str, column: str, rows: int) -> None:
+        """An index was asked, and found so many rows."""
+        with self._lock:
+            paid = self._rents.get((table_path, column), 0.0)
+            self._rents[table_path, column] = paid + FETCH_COST + rows * FETCHED_ROW_COST
 
     def space(self, node: NodeType) -> VertexSpace:
         """The numbers of a node type's ids."""
@@ -209,7 +221,19 @@ class NodeTable:
             return True
         if self._world.mode is TraversalMode.INDEXED:
             return False
-        return "id" not in table.indexed_columns and self.columns.fits("id")
+        return self.columns.fits("id") and not self.rents({"id"})
+
+    def rents(self, columns: set[str]) -> bool:
+        """Whether rows are found by indexes of these columns."""
+        table, caches = self.columns.table, self._world.caches
+        if table is None or not columns <= table.indexed_columns:
+            return False
+        return all(caches.rents(self.type.table_path, c, self.row_count) for c in columns)
+
+    def pay(self, columns: set[str], rows: int) -> None:
+        """Indexes of these columns found so many rows."""
+        for column in columns:
+            self._world.caches.pay(self.type.table_path, column, rows)
 
     def rows_of(self, vertices: Vertices) -> Positions:
         """Positions of nodes. That each exists is what the write door guarantees."""
@@ -264,6 +288,7 @@ class NodeTable:
             found = table.among("id", ids.slice(start, LOOKUP_BATCH), ["id"])
             rows.append(table.layout.positions(_addresses(found)))
             texts += found["id"].chunks
+            self.pay({"id"}, found.num_rows)
         return (
             np.concatenate(rows),
             pa.concat_arrays(texts) if texts else pa.array([], pa.string()),

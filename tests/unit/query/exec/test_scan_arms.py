@@ -134,6 +134,8 @@ def test_any_combination_of_filters(handles, data):
 
 def test_an_index_answers_even_where_the_column_fits(root, lance_filters, monkeypatch):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"t"}))
+    monkeypatch.setattr(world_module, "FETCH_COST", 0)
+    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(root) as graph:
         some = names(graph, '$p.t = "a"')
         assert len(lance_filters) == 1
@@ -191,6 +193,8 @@ def test_with_an_index_lookups_are_rented_until_they_have_cost_the_adjacency(
 ):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"id", "src", "dst"}))
     monkeypatch.setattr(world_module, "LOOKUP_COST", 10)
+    monkeypatch.setattr(world_module, "FETCH_COST", 0)
+    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(chain) as graph:
         edges = LENGTH - 1
         cost = (1 + edges / LENGTH) * 10

@@ -1,0 +1,315 @@
+"""What writes have left that did not end well, and what to do about it.
+
+    intents -> [recovery: classify -> roll forward | revoke -> audit -> drop] -> nothing is left
+
+| an intent whose write …                      | is         | recovery                            |
+|----------------------------------------------|------------|-------------------------------------|
+| is in the history of its branch              | published  | drops it                            |
+| is not, and was not heard of for a lease     | stalled    | revokes the write, then drops it    |
+| is not, on a branch that has ended           | stalled    | drops it: nobody can publish there  |
+| is not, and was heard of                     | running    | leaves it alone                     |
+| cannot be read                               | unreadable | puts it aside                       |
+
+A revocation is a commit by ``omnigraph:recovery``. A writer that wakes up after it loses the race
+against that commit and is told ``revoked``; one that was faster is seen to be published. Files of a
+revoked write belong to nothing any more; the next cleanup takes them. Nothing here is ever needed
+to read or write the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
+from omnigraph.failpoints import FailPoint, hit
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
+from omnigraph.write.audit import Recovered, RecoveryKind, record_recoveries
+from omnigraph.write.delta import Adoption
+from omnigraph.write.heal import rolled_forward
+from omnigraph.write.intents import (
+    LEASE_S,
+    PREFIX,
+    QUARANTINE,
+    Intent,
+    UnreadableIntent,
+    published_as,
+    read_intents,
+)
+from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.txn import WriteTxn
+
+RECOVERY_ACTOR = "omnigraph:recovery"
+
+
+class IntentState(StrEnum):
+    """What an intent tells."""
+
+    PUBLISHED = "published"
+    STALLED = "stalled"
+    RUNNING = "running"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingIntent:
+    """An intent as people see it."""
+
+    name: str
+    state: IntentState
+    renewed_us: int
+    intent: Intent | None
+    """None if it cannot be read."""
+    commit: GraphCommit | None = None
+    """What it was published as."""
+    branch: str | None = None
+    """The branch as it is called now; None if it has ended."""
+    reason: str | None = None
+    """Why it cannot be read."""
+
+    @property
+    def operation_id(self) -> str:
+        return self.name.rpartition("/")[2].removesuffix(".json")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``recovery list --json`` shows it."""
+        intent = self.intent
+        return {
+            "operation_id": self.operation_id,
+            "state": str(self.state),
+            "kind": intent.kind if intent else None,
+            "branch": self.branch or (intent.branch if intent else None),
+            "actor_id": intent.actor if intent else None,
+            "message": intent.message if intent else None,
+            "tables": list(intent.tables) if intent else [],
+            "long": intent.long if intent else False,
+            "renewed_at": self.renewed_us,
+            "graph_commit_id": self.commit.id if self.commit else None,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryReport:
+    """What one run of recovery did."""
+
+    recovered: tuple[Recovered, ...]
+    running: tuple[PendingIntent, ...]
+    """Left alone."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Operations that could not be dealt with, and why; they are still there."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``recovery run --json`` shows it."""
+        return {
+            "recovered": [row.to_dict() for row in self.recovered],
+            "running": [intent.to_dict() for intent in self.running],
+            "failed": [{"operation_id": name, "error": error} for name, error in self.failed],
+        }
+
+
+def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list[PendingIntent]:
+    """All intents there are, each with what it tells; changes nothing."""
+    found: list[PendingIntent] = []
+    for intent in read_intents(repository.objects):
+        if isinstance(intent, UnreadableIntent):
+            found.append(
+                PendingIntent(
+                    name=intent.name,
+                    state=IntentState.UNREADABLE,
+                    renewed_us=intent.renewed_us,
+                    intent=None,
+                    reason=intent.reason,
+                )
+            )
+        else:
+            found.append(_classified(repository, intent, lease_s))
+    return found
+
+
+def quarantined(repository: Repository) -> list[str]:
+    """Objects that were put aside because they could not be read."""
+    return sorted(repository.objects.names(QUARANTINE))
+
+
+def find_intent(
+    repository: Repository, operation_id: str, *, lease_s: float = LEASE_S
+) -> PendingIntent:
+    """One intent by the id of its operation, or the beginning of it."""
+    wanted = operation_id.strip().upper()
+    found = [
+        pending
+        for pending in pending_intents(repository, lease_s=lease_s)
+        if wanted and pending.operation_id.upper().startswith(wanted)
+    ]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"{len(found) or 'no'} intents of an operation {operation_id}",
+            hint="'omnigraph recovery list' shows what is pending",
+            details={"operation_id": operation_id},
+        )
+    return found[0]
+
+
+def recover(
+    repository: Repository, *, operation_id: str | None = None, lease_s: float = LEASE_S
+) -> RecoveryReport:
+    """Deal with everything that is pending, or with one operation. Can be repeated at any time."""
+    if operation_id is None:
+        pending = pending_intents(repository, lease_s=lease_s)
+    else:
+        pending = [find_intent(repository, operation_id, lease_s=lease_s)]
+    recovered: list[Recovered] = []
+    failed: list[tuple[str, str]] = []
+    by_branch: dict[str | None, list[PendingIntent]] = {}
+    for item in pending:
+        if item.state is IntentState.STALLED:
+            by_branch.setdefault(item.branch, []).append(item)
+            continue
+        try:
+            recovered += _settled(repository, item)
+        except OmnigraphError as e:
+            failed.append((item.operation_id, e.message))
+    for branch, items in by_branch.items():
+        try:
+            recovered += _given_up(repository, branch, items)
+        except OmnigraphError as e:
+            failed += [(item.operation_id, e.message) for item in items]
+    return RecoveryReport(
+        recovered=tuple(recovered),
+        running=tuple(item for item in pending if item.state is IntentState.RUNNING),
+        failed=tuple(failed),
+    )
+
+
+def _classified(repository: Repository, intent: Intent, lease_s: float) -> PendingIntent:
+    head = _life(repository, intent.manifest_path)
+    branch = head.branch if head is not None and not head.deleted else None
+    commit = published_as(repository.lineage, head, intent) if head is not None else None
+    age_us = repository.clock.now_us() - intent.renewed_us
+    if commit is not None:
+        state = IntentState.PUBLISHED
+    elif branch is None or age_us >= lease_s * 1_000_000:
+        state = IntentState.STALLED
+    else:
+        state = IntentState.RUNNING
+    return PendingIntent(
+        name=intent.name,
+        state=state,
+        renewed_us=intent.renewed_us,
+        intent=intent,
+        commit=commit,
+        branch=branch,
+    )
+
+
+def _life(repository: Repository, path: str) -> Snapshot | None:
+    """The newest state of one life of a branch; None if nothing of it is there."""
+    if path == MAIN_PATH:
+        return repository.head(MAIN).snapshot
+    try:
+        return repository.manifest(path).head().snapshot
+    except (NotFoundError, CorruptionError):
+        if repository.objects.folders(path):
+            raise
+        return None
+
+
+def _settled(repository: Repository, item: PendingIntent) -> list[Recovered]:
+    """Drop what was published, put aside what cannot be read, leave what runs."""
+    if item.state is IntentState.PUBLISHED and item.intent is not None and item.commit is not None:
+        row = rolled_forward(repository, item.intent, item.commit)
+        return _recorded(repository, [item], [row])
+    if item.state is IntentState.UNREADABLE:
+        aside = f"{QUARANTINE}/{item.name.removeprefix(f'{PREFIX}/')}"
+        repository.objects.copy(item.name, aside)
+        row = Recovered(
+            operation_id=item.operation_id,
+            recovery_kind=RecoveryKind.QUARANTINED,
+            operation_kind=None,
+            recovery_for_actor=None,
+            branch=None,
+            graph_commit_id=None,
+            at=repository.clock.now_us(),
+            outcome=f"it was put aside as {aside}: {item.reason}",
+        )
+        return _recorded(repository, [item], [row])
+    return []
+
+
+class _PublishedMeanwhile(Exception):  # noqa: N818 - good news
+    """A write that was about to be revoked has made it. Ends the revocation."""
+
+
+def _given_up(
+    repository: Repository, branch: str | None, items: Sequence[PendingIntent]
+) -> list[Recovered]:
+    """Revoke stalled writes of one branch, in one commit, then drop their intents."""
+    intents = [item.intent for item in items if item.intent is not None]
+    try:
+        commit = _revoke(repository, branch, intents) if branch is not None else None
+    except _PublishedMeanwhile:
+        again = {item.operation_id for item in items}
+        fresh = [p for p in pending_intents(repository) if p.operation_id in again]
+        done = [row for p in fresh for row in _settled(repository, p)]
+        left = [p for p in fresh if p.state in (IntentState.STALLED, IntentState.RUNNING)]
+        return [*done, *(_given_up(repository, branch, left) if left else [])]
+    hit(FailPoint.RECOVERY_AFTER_REVOCATION)
+    rows = [
+        Recovered(
+            operation_id=intent.operation_id,
+            recovery_kind=RecoveryKind.ROLLED_BACK,
+            operation_kind=intent.kind,
+            recovery_for_actor=intent.actor,
+            branch=branch or intent.branch,
+            graph_commit_id=commit.id if commit is not None else None,
+            at=repository.clock.now_us(),
+            outcome="it was not published and may not be any more"
+            if branch is not None
+            else "its branch has ended",
+        )
+        for intent in intents
+    ]
+    return _recorded(repository, items, rows)
+
+
+def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> GraphCommit | None:
+    """Make sure that writes cannot publish; None if an earlier run of recovery did that already."""
+    ids = tuple(intent.operation_id for intent in intents)
+
+    def prepare(txn: WriteTxn) -> Adoption:
+        for intent in intents:
+            if published_as(repository.lineage, txn.snapshot, intent) is not None:
+                raise _PublishedMeanwhile
+        return Adoption(snapshot=txn.snapshot, changes={})
+
+    if set(ids) <= set(repository.head(branch).snapshot.revoked):
+        return None
+    return publish(
+        repository,
+        WriteRequest(
+            kind="recovery",
+            branch=branch,
+            prepare=prepare,
+            actor=RECOVERY_ACTOR,
+            message=f"gave up {', '.join(ids)}"[:4000],
+            on_newest=True,
+            even_if_empty=True,
+            revokes=ids,
+        ),
+    ).commit
+
+
+def _recorded(
+    repository: Repository, items: Sequence[PendingIntent], rows: Sequence[Recovered]
+) -> list[Recovered]:
+    """Write down what was done; only then the intents go, so that nothing is done unseen."""
+    record_recoveries(repository, rows)
+    hit(FailPoint.RECOVERY_BEFORE_DROP)
+    repository.objects.delete([item.name for item in items])
+    return list(rows)
+
+
