@@ -50,6 +50,11 @@ class FailPoint(StrEnum):
     BRANCH_BEFORE_REF = "branch.before_ref"
     BRANCH_BEFORE_RENAME = "branch.before_rename"
     BRANCH_BEFORE_DEATH = "branch.before_death"
+    RECOVERY_AFTER_REVOCATION = "recovery.after_revocation"
+    RECOVERY_BEFORE_DROP = "recovery.before_drop"
+    CLEANUP_AFTER_RECORD = "cleanup.after_record"
+    CLEANUP_AFTER_NEWS = "cleanup.after_news"
+    CLEANUP_BETWEEN_FILES = "cleanup.between_files"
 
 
 class Action(StrEnum):

@@ -43,6 +43,7 @@ _KINDS = {
     ConflictKind.UNIQUE_VIOLATION: "a unique value twice",
     ConflictKind.CARDINALITY_VIOLATION: "a wrong number of edges",
     ConflictKind.VALUE_CONSTRAINT_VIOLATION: "a value that the schema forbids",
+    ConflictKind.SCHEMA_CONFLICT: "schemas that do not fit together",
 }
 
 

@@ -288,7 +288,7 @@ def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> G
 
     if set(ids) <= set(repository.head(branch).snapshot.revoked):
         return None
-    return publish(
+    done = publish(
         repository,
         WriteRequest(
             kind="recovery",
@@ -300,7 +300,9 @@ def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> G
             even_if_empty=True,
             revokes=ids,
         ),
-    ).commit
+    )
+    repository.settle()  # Whoever looks next sees no intent of recovery itself.
+    return done.commit
 
 
 def _recorded(

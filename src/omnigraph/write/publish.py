@@ -81,6 +81,8 @@ class WriteRequest:
     prepare: Callable[[WriteTxn], GraphDelta | BulkChange | Adoption]
     """The change against a pinned snapshot. Called again only when the schema or the read set
     moved; an equal delta (the same object) keeps its data files."""
+    view: Callable[[WriteTxn], WriteTxn] | None = None
+    """The pinned state as ``prepare`` and everything after it is to see it (``WriteTxn.shown``)."""
     actor: str | None = None
     message: str | None = None
     expected_commit: str | None = None
@@ -274,6 +276,8 @@ class _Operation:
             self._mind_cleanups(head)
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
+                if self._request.view is not None:
+                    txn = self._request.view(txn)
                 delta = self._request.prepare(txn)
                 self._expect(txn, delta)
                 self._fence.check_shown_again(txn.snapshot, delta, self._branch)

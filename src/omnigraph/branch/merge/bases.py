@@ -43,6 +43,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.migrate.columns import column_changes
 from omnigraph.storage.names import TableVersion
 from omnigraph.write.delta import NO_IDS
 
@@ -172,8 +173,14 @@ def table_sides(
         ours=read(ours_delta, "after", found[rows], graph_type),
         theirs=read(first, "after", rows, graph_type),
         ours_delta=ours_delta,
-        adoptable=pin_of(theirs, type_id) if is_base else None,
+        adoptable=pin_of(theirs, type_id) if is_base and _fits(history, graph_type) else None,
     )
+
+
+def _fits(history: History, graph_type: GraphType) -> bool:
+    """Whether the table of theirs has the columns of this declaration."""
+    declared = history.type(history.theirs, (graph_type.id, graph_type.incarnation))
+    return declared is not None and not column_changes(declared, graph_type, {})
 
 
 def _several(

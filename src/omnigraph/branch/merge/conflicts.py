@@ -37,6 +37,7 @@ class ConflictKind(StrEnum):
     UNIQUE_VIOLATION = "unique_violation"
     CARDINALITY_VIOLATION = "cardinality_violation"
     VALUE_CONSTRAINT_VIOLATION = "value_constraint_violation"
+    SCHEMA_CONFLICT = "schema_conflict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,10 @@ class MergeConflict:
     theirs: Record | None = None
     entities: tuple[Entity, ...] = ()
     """Broken rules: every entity that takes part and that a side changed."""
+    schema_property: str | None = None
+    """Of a schema conflict: the property that it is about, if it is about one."""
+    schema_values: tuple[str | None, str | None, str | None] = (None, None, None)
+    """Of a schema conflict: what base, ours and theirs say, as the language writes it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without absent parts."""
@@ -117,6 +122,11 @@ class MergeConflict:
         for name in ("base", "ours", "theirs"):
             if (record := getattr(self, name)) is not None:
                 body[name] = record
+        if self.schema_property is not None:
+            body["property_name"] = self.schema_property
+        for name, said in zip(("base", "ours", "theirs"), self.schema_values, strict=True):
+            if said is not None:
+                body[name] = said
         if self.entities:
             body["entities"] = [e.to_dict() for e in self.entities]
         return body

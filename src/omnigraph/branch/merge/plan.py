@@ -15,7 +15,6 @@ from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames
 from omnigraph.branch.merge.resolve import Decisions
 from omnigraph.branch.merge.tables import NOTHING, TablePlan, Undo, open_conflicts, plan_table
 from omnigraph.branch.merge.threeway import Granularity
-from omnigraph.errors import MergeConflictError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Catalog
@@ -44,7 +43,6 @@ class MergePlan:
         self.names = names
         self.catalog: Catalog = repository.schema(ours.schema_hash).catalog
         self._plans: dict[str, TablePlan] = {}
-        _check_schemas(repository, bases, ours, history.theirs, names)
         self.changed: tuple[str, ...] = tuple(
             t.table_key for t in self.catalog.types() if is_changed(history, bases, ours, t)
         )
@@ -86,46 +84,3 @@ class MergePlan:
             if delta is not None:
                 tables[key] = delta
         return GraphDelta(tables=tables, adopts_from=self._history.theirs.place)
-
-
-def _check_schemas(
-    repository: Repository,
-    bases: Sequence[Snapshot],
-    ours: Snapshot,
-    theirs: Snapshot,
-    names: SideNames,
-) -> None:
-    """A merge moves data. A schema moves by fast-forward, so theirs must not have a newer one."""
-    if theirs.schema_hash == ours.schema_hash:
-        return
-    if any(base.schema_hash != theirs.schema_hash for base in bases):
-        raise _schema_conflict(
-            f"the schema of '{names.theirs}' is not the one of '{names.ours}'", names
-        )
-    own = repository.schema(ours.schema_hash).catalog
-    known = {(t.id, t.incarnation): {p.id for p in t.properties} for t in own.types()}
-    for graph_type in repository.schema(theirs.schema_hash).catalog.types():
-        type_id = (graph_type.id, graph_type.incarnation)
-        lost = {p.id for p in graph_type.properties} - known.get(type_id, set())
-        if type_id in known and not lost:
-            continue
-        changed = any(
-            theirs.pins.get(graph_type.table_key) != base.pins.get(graph_type.table_key)
-            for base in bases
-        )
-        if changed:
-            raise _schema_conflict(
-                f"'{names.theirs}' changed entities of {graph_type.name}, "
-                f"of which '{names.ours}' dropped something",
-                names,
-            )
-
-
-def _schema_conflict(message: str, names: SideNames) -> MergeConflictError:
-    return MergeConflictError(
-        f"{message}; nothing was published",
-        (),
-        hint=f"merge '{names.ours}' into '{names.theirs}' first; the way back is then a fast "
-        "forward, which takes the schema along",
-        details={"ours": names.ours, "theirs": names.theirs},
-    )

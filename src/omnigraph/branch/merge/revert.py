@@ -73,6 +73,7 @@ def revert(
         kind="revert",
         branch=branch,
         prepare=work.prepare,
+        view=work.view,
         actor=actor,
         message=message if message is not None else f"revert {commit.id}",
         on_newest=True,

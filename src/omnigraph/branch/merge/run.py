@@ -17,9 +17,16 @@ from omnigraph.branch.diff import Diff
 from omnigraph.branch.merge.bases import History
 from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames, refusal
 from omnigraph.branch.merge.plan import MergePlan
-from omnigraph.branch.merge.resolve import Decisions, Resolution, as_resolutions, leftover
+from omnigraph.branch.merge.resolve import (
+    Decisions,
+    Resolution,
+    Take,
+    as_resolutions,
+    leftover,
+)
 from omnigraph.branch.merge.result import MergeOutcome, MergeResult
 from omnigraph.branch.merge.rules import Checked, rule_conflicts, undone
+from omnigraph.branch.merge.schemas import OneSchema, under_one_schema
 from omnigraph.branch.merge.tables import Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError
@@ -73,6 +80,7 @@ def merge(
         kind="merge",
         branch=into,
         prepare=work.prepare,
+        view=work.view,
         actor=actor,
         message=message,
         on_newest=True,
@@ -119,6 +127,29 @@ class ThreeWay:
         self.theirs = theirs
         self.names = names
         self.prepared: Prepared | None = None
+        self._one: OneSchema | None = None
+        """Both sides under one schema; None where nothing is to be compared."""
+
+    def view(self, txn: WriteTxn) -> WriteTxn:
+        """Ours under the schema that both sides agree on."""
+        ours = txn.snapshot
+        bases = self._bases(ours)
+        heads = {base.head.id for base in bases}
+        self._one = None
+        self._history = History(self._repository, self.theirs)
+        if self.theirs.head.id in heads or (self._base is None and ours.head.id in heads):
+            return txn
+        prefer = self._decisions.prefer
+        self._one = under_one_schema(
+            self._repository,
+            txn,
+            bases,
+            self.theirs,
+            self.names,
+            None if prefer is None else "ours" if prefer is Take.OURS else "theirs",
+        )
+        self._history = History(self._repository, self._one.theirs)
+        return self._one.txn
 
     def prepare(self, txn: WriteTxn) -> GraphDelta | Adoption:
         """The merge on one state of ours. Raises ``MergeConflictError``, ``NothingToDoError``."""
@@ -141,6 +172,8 @@ class ThreeWay:
         return (self._base,) if self._base is not None else self._history.bases(ours, self.theirs)
 
     def _three_way(self, txn: WriteTxn, bases: Sequence[Snapshot]) -> GraphDelta:
+        if self._one is not None and self._one.conflicts:
+            raise self._refusal(self._one.conflicts, set())
         plan = MergePlan(
             self._repository,
             self._history,
@@ -158,6 +191,8 @@ class ThreeWay:
             raise self._refusal([*conflicts, *self._broken(txn, plan, delta)], plan.used())
         if self._decisions.any:
             delta = self._keep_rules(txn, plan, delta)
+        if self._one is not None and (broken := self._one.broken(delta)):
+            raise self._refusal(broken, plan.used())
         if self.prepared is not None:
             checked = Checked(txn=txn, plan=plan, delta=delta)
             self.prepared = replace(self.prepared, checked=checked)
@@ -223,6 +258,7 @@ def _look(
     """What a merge would do to each table of the newest state of the target."""
     branch = repository.branch(request.branch)
     txn = WriteTxn.begin(repository, branch, branch.refresh())
+    txn = work.view(txn)
     delta = work.prepare(txn)
     if isinstance(delta, Adoption):
         return delta.changes

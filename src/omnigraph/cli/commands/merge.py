@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -31,7 +30,6 @@ from omnigraph.errors import (
     ErrorKind,
     MergeConflictError,
     NotFoundError,
-    OmnigraphError,
     UsageError,
 )
 
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
     from omnigraph.graph import Graph
-    from omnigraph.manifest.repository import Repository
 
 STDIN = "-"
 
@@ -139,25 +136,20 @@ def merge_command(
     prefer = _prefer(ours, theirs)
     decided = _resolutions(resolutions)
 
-    from omnigraph.branch.merge.run import merge
-
-    def run(repository: Repository) -> MergeResult:
-        return merge(
-            repository,
+    def run(graph: Graph) -> MergeResult:
+        return graph.merge(
             source,
             into=into,
             granularity=granularity,
             prefer=prefer,
             resolutions=decided,
             dry_run=dry_run,
+            delete_branch=delete_branch,
             actor=actor,
             message=message,
         )
 
-    def after(graph: Graph, result: MergeResult) -> MergeResult:
-        return _deleted(graph, result) if delete_branch and not dry_run else result
-
-    _carry_out(settings, place, durability, run, verb="merge", after=after)
+    _carry_out(settings, place, durability, run, verb="merge")
 
 
 @click.command(
@@ -202,11 +194,8 @@ def revert_command(
     prefer = _prefer(ours, theirs)
     decided = _resolutions(resolutions)
 
-    from omnigraph.branch.merge.revert import revert
-
-    def run(repository: Repository) -> MergeResult:
-        return revert(
-            repository,
+    def run(graph: Graph) -> MergeResult:
+        return graph.revert(
             commit,
             branch=branch,
             granularity=granularity,
@@ -224,10 +213,9 @@ def _carry_out(
     settings: Settings,
     place: str,
     durability: str,
-    run: Callable[[Repository], MergeResult],
+    run: Callable[[Graph], MergeResult],
     *,
     verb: str,
-    after: Callable[[Graph, MergeResult], MergeResult] = lambda _, result: result,
 ) -> None:
     from omnigraph.branch.merge.result import MergeOutcome
     from omnigraph.cli.merge_output import print_conflicts, print_result
@@ -236,25 +224,15 @@ def _carry_out(
     with open_graph(place, durability=durability) as graph:
         settings.writing = True
         try:
-            result = run(graph._repository)  # pyright: ignore[reportPrivateUsage]
+            result = run(graph)
         except MergeConflictError as e:
             print_conflicts(e, settings)
             raise
         settings.published = result.commit.id if result.commit is not None else None
-        result = after(graph, result)
         print_result(result, settings, verb=verb)
         answered()
     if result.outcome is MergeOutcome.CONFLICTS:
         click.get_current_context().exit(FAILURE)
-
-
-def _deleted(graph: Graph, result: MergeResult) -> MergeResult:
-    """The source is deleted if it is still what was merged; a failure is told, not raised."""
-    try:
-        graph.branches.delete(result.source, if_commit=result.source_commit)
-    except OmnigraphError as e:
-        return replace(result, branch_deleted=False, branch_delete_error=e.message)
-    return replace(result, branch_deleted=True)
 
 
 def _prefer(ours: bool, theirs: bool) -> str | None:

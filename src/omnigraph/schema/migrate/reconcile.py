@@ -80,7 +80,7 @@ class _Merge:
         self._next_id = max(ours.catalog.next_id, theirs.catalog.next_id)
         their_things = things_of(theirs.catalog)
         self._renumbered = _same_additions(self._base, self._ours, their_things)
-        self._theirs = _renumber(their_things, self._renumbered)
+        self._theirs = renumber(their_things, self._renumbered)
         self._prefer = prefer
         self._revived: set[int | None] = set()
         """Types that one side dropped and that go on all the same."""
@@ -290,7 +290,8 @@ def _same_additions(base: Things, ours: Things, theirs: Things) -> dict[int, int
     return found
 
 
-def _renumber(things: Things, numbers: Mapping[int, int]) -> Things:
+def renumber(things: Things, numbers: Mapping[int, int]) -> Things:
+    """The same things under other numbers."""
     if not numbers:
         return things
 
