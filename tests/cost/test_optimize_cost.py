@@ -50,7 +50,6 @@ def test_optimize_costs_requests_for_changed_types_only(
         with measure(s3_proxy) as io:
             assert cold.optimize().commit is None
         assert io.count() <= 3, io.log()
-    print(counts)
 
 
 def test_rows_of_small_commits_are_rewritten_once_and_the_rest_is_left_alone(
@@ -58,10 +57,11 @@ def test_rows_of_small_commits_are_rewritten_once_and_the_rest_is_left_alone(
 ) -> None:
     """Optimize after N one-row commits writes at most twice the bytes of those rows."""
     with omnigraph.init(s3_proxied_root, "node P { name: String @key  text: String? }") as graph:
-        graph.load([{"type": "P", "data": {"name": f"n{i}", "text": "x" * 50}} for i in range(5000)])
+        graph.load(
+            [{"type": "P", "data": {"name": f"n{i}", "text": "x" * 50}} for i in range(5000)]
+        )
         graph.optimize()
         graph.settle()
-        tables = graph._repository
         small = 0
         for i in range(30):
             with measure(s3_proxy) as io:
@@ -74,6 +74,39 @@ def test_rows_of_small_commits_are_rewritten_once_and_the_rest_is_left_alone(
         written = sum(
             r.bytes_sent for r in io.requests if "/data/" in r.path or "/_indices/" in r.path
         )
-    assert tables is not None
-    print(small, written)
     assert written <= 2 * small, (written, small)
+
+
+EDGES = "node P { name: String @key }\nedge E: P -> P"
+DEPTH = 1000
+WINDOW = 64
+"""Longer than the distance of two writes that join files."""
+
+
+def test_single_edge_writes_stay_small_and_flat_in_depth(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    """With what joins small files inside of writes: bytes and requests at depth 1 and 1000."""
+    with omnigraph.init(s3_proxied_root, EDGES) as graph:
+        graph.load([{"type": "P", "data": {"name": name}} for name in "ab"])
+        edge = [{"edge": "E", "from": "a", "to": "b"}]
+        graph.load(edge)
+        graph.settle()
+        with measure(s3_proxy) as io:
+            graph.load(edge)
+            graph.settle()
+        shallow = io
+        for _ in range(DEPTH - WINDOW):
+            graph.load(edge)
+        graph.settle()
+        deep: list[tuple[int, int]] = []
+        for _ in range(WINDOW):
+            with measure(s3_proxy) as io:
+                graph.load(edge)
+                graph.settle()
+            deep.append((io.count(), io.bytes_sent))
+    requests, sizes = zip(*deep, strict=True)
+    assert sorted(requests)[WINDOW // 2] == shallow.count() - 2, "the first write opens tables"
+    assert max(requests) <= shallow.count() + 4, "what joins files reads nothing back"
+    assert sum(requests) <= WINDOW * 11.2
+    assert sum(sizes) <= 3 * WINDOW * shallow.bytes_sent, (sum(sizes), shallow.bytes_sent)

@@ -34,6 +34,8 @@ from omnigraph.query.codes import EXPLANATIONS as QUERY_EXPLANATIONS
 from omnigraph.query.parse.codes import SYNTAX_EXPLANATIONS
 from omnigraph.query.parse.words import BODY_WORDS, COMPARISON_WORDS, QUERY_ANNOTATIONS
 from omnigraph.schema.codes import EXPLANATIONS
+from omnigraph.schema.migrate.codes import HINT_EXPLANATIONS
+from omnigraph.schema.migrate.steps import LINT_EXPLANATIONS
 from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS
 
 GUIDE = ROOT / "docs" / "guide"
@@ -101,6 +103,13 @@ def test_every_diagnostic_code_is_explained() -> None:
     rows = table_rows(GUIDE / "schema.md")
     told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`S\d{3}`", r[0])}
     assert told == {str(code): text for code, text in EXPLANATIONS.items()}
+
+
+def test_every_code_of_a_schema_change_is_explained() -> None:
+    rows = table_rows(GUIDE / "schema-evolution.md")
+    told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`(?:OG-|M)", r[0])}
+    known = {**LINT_EXPLANATIONS, **HINT_EXPLANATIONS}
+    assert told == {str(code): text for code, text in known.items()}
 
 
 def test_every_diagnostic_code_of_queries_is_explained() -> None:

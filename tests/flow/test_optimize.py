@@ -68,7 +68,7 @@ def fragment_count(graph: omnigraph.Graph, type_name: str) -> int:
 
 
 def states(graph: omnigraph.Graph) -> dict[str, str]:
-    return {f"{s.type_key}.{s.property}": str(s.state) for s in graph.indexes()}
+    return {f"{s.type_key}.{s.property_name}": str(s.state) for s in graph.indexes()}
 
 
 def test_optimize_joins_files_and_builds_every_declared_index(graph) -> None:
@@ -83,12 +83,12 @@ def test_optimize_joins_files_and_builds_every_declared_index(graph) -> None:
     pending = found.pop("node:Person.taste")
     assert pending == IndexState.PENDING
     assert set(found.values()) == {IndexState.COMPLETE}
-    kinds = {f"{s.type_key}.{s.property}": str(s.kind) for s in graph.indexes()}
+    kinds = {f"{s.type_key}.{s.property_name}": str(s.kind) for s in graph.indexes()}
     assert kinds["node:Person.name"] == "btree", "an equality index on a text key"
     assert kinds["node:Person.bio"] == "text"
     assert kinds["node:Person.level"] == "bitmap"
     assert kinds["edge:Knows.src"] == kinds["edge:Knows.dst"] == "btree"
-    assert [(p.type_key, p.property) for t in done.tables for p in t.pending_indexes] == [
+    assert [(p.type_key, p.property_name) for t in done.tables for p in t.pending_indexes] == [
         ("node:Person", "taste")
     ]
     assert json.loads(json.dumps(done.to_dict()))["tables"][0]["committed"] is True
@@ -100,7 +100,7 @@ def test_a_second_run_changes_nothing_and_commits_nothing(graph, tmp_path: Path)
     again = graph.optimize()
     assert again.commit is None
     assert not any(t.committed or t.fragments_removed for t in again.tables)
-    assert [p.property for t in again.tables for p in t.pending_indexes] == ["taste"]
+    assert [p.property_name for t in again.tables for p in t.pending_indexes] == ["taste"]
     with omnigraph.open(tmp_path / "g") as other:
         assert other.optimize().commit is None
     assert graph.snapshot().commit.id == head
@@ -164,7 +164,7 @@ def test_vectors_are_indexed_once_they_can_train(graph) -> None:
     graph.load([person(i, taste=[i, 1, 2, 3]) for i in range(1000, 1300)])
     done = graph.optimize()
     assert not any(t.pending_indexes for t in done.tables)
-    status = next(s for s in graph.indexes() if s.property == "taste")
+    status = next(s for s in graph.indexes() if s.property_name == "taste")
     assert (status.state, status.rows_indexed) == (IndexState.COMPLETE, 370)
 
 

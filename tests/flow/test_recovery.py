@@ -143,6 +143,8 @@ def test_a_published_write_is_rolled_forward(graph: omnigraph.Graph, reset: bool
         if reset:
             other.reset(before)
             other.settle()
+        heard(other, 120)
+        other._repository.clock = ManualClock(NOW_US)
         (row,) = recover(other._repository).recovered
         assert row.recovery_kind is RecoveryKind.ROLLED_FORWARD
         assert pending_intents(other._repository) == []

@@ -241,6 +241,31 @@ def test_an_empty_type_may_change_in_any_way(graph: omnigraph.Graph) -> None:
     assert values(graph, "age") == {"1": "old"}
 
 
+def test_indexes_of_columns_that_stay_are_kept_and_others_are_built_again(store_root: str) -> None:
+    before = "node P { k: String @key  a: I32? @index  b: String? @index  c: I32? @index }"
+    after = (
+        'node P { k: String @key  aa: I32? @index @rename_from("a")  c: I64? @index'
+        '  bb: String? @index @rename_from("b")  d: I32? @index @backfill(3) }'
+    )
+    with omnigraph.init(store_root, before) as graph:
+        graph.load({"P": [{"k": f"{i}", "a": i, "b": f"w{i}", "c": i} for i in range(300)]})
+        graph.optimize()
+
+        def indexed() -> set[str]:
+            pin = graph._repository.branch("main").head.snapshot.pins["node:P"]
+            found = graph._repository.table(pin).dataset.describe_indices()
+            return {name for index in found for name in index.field_names}
+
+        assert indexed() == {"id", "k", "a", "b", "c"}
+        apply(graph, after)
+        assert indexed() == {"id", "k", "aa", "bb"}
+        asked = "match { $p: P  $p.aa = 7  $p.c = 7 } return { $p.k, $p.d }"
+        assert graph.query(asked).to_dicts() == [{"p.k": "7", "p.d": 3}]
+        graph.optimize()
+        assert indexed() == {"id", "k", "aa", "bb", "c", "d"}
+        assert graph.query(asked).to_dicts() == [{"p.k": "7", "p.d": 3}]
+
+
 # -- rules ---------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,8 @@ from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import blocks, columns, expand, frame, grouping, order, weights, world
 from omnigraph.query.params import bind
 from omnigraph.query.topology import edges, vertices
-from omnigraph.storage import tables
+from omnigraph.storage import columns as storage_columns
+from omnigraph.storage import compact, tables
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_graphs import RandomGraph, graphs
@@ -54,7 +55,8 @@ BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (grouping, "DENSE_MIN", (0, 1 << 20)),
     (world, "LOOKUP_BATCH", (1, 2, 10_000)),
     (world, "LOOKUP_COST", (0, 1, 40)),
-    (tables, "KNOWN_CHUNKS_MAX", (1, 64)),
+    (storage_columns, "KNOWN_CHUNKS_MAX", (1, 64)),
+    (compact, "TAIL_MAX", (2, 5, 64)),
     (tables, "REMOVED_KNOWN_MAX", (0, 1, 16)),
     (tables, "CACHE_BYTES_MAX", (0, 500, 256 << 20)),
     (tables, "SEED_ROWS_MAX", (0, 10_000)),

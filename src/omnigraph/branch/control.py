@@ -111,7 +111,7 @@ def create_branch(
         check_still_kept(repository, start)
         # A cleanup takes datasets that nothing has led to for long.
         slow = repository.clock.monotonic_s() - began_s > CREATION_S_MAX
-        if slow and not store.exists(1):
+        if slow and store.is_reclaimed(1):
             raise reclaimed(start.place)
     except NotFoundError:
         end_branch_ref(repository.objects, ref)

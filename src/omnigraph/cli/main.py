@@ -21,6 +21,7 @@ from omnigraph.cli.commands.lint import lint_command
 from omnigraph.cli.commands.load import load_command
 from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.commands.mutate import mutate_command
+from omnigraph.cli.commands.optimize import index_group, optimize_command
 from omnigraph.cli.commands.query import query_command
 from omnigraph.cli.commands.schema import schema_group
 from omnigraph.cli.commands.shell import shell_command
@@ -85,6 +86,8 @@ for _command in (
     diff_command,
     changes_group,
     schema_group,
+    optimize_command,
+    index_group,
     lint_command,
     fmt_command,
     version_command,

@@ -3,7 +3,8 @@
     schema -> [wanted] + table version -> [state of each] -> status, optimize
 
 The schema decides: ids and endpoints always, keys, single unique properties and whatever is
-declared with ``@index``. An index is derived: it may be missing or lag, and no answer depends on it.
+declared with ``@index``. An index is derived: it may be missing or lag, and no answer depends on
+it.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ class PendingIndex:
     """A declared index that cannot be built yet."""
 
     type_key: str
-    property: str
+    property_name: str
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
         """As ``optimize --json`` shows it."""
-        return {"type_key": self.type_key, "property": self.property, "reason": self.reason}
+        return {"type_key": self.type_key, "property": self.property_name, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class IndexStatus:
     """One index of one type."""
 
     type_key: str
-    property: str
+    property_name: str
     kind: IndexKind
     state: IndexState
     rows_indexed: int
@@ -78,7 +79,7 @@ class IndexStatus:
         """As ``index status --json`` shows it."""
         return {
             "type_key": self.type_key,
-            "property": self.property,
+            "property": self.property_name,
             "kind": str(self.kind),
             "state": str(self.state),
             "rows_indexed": self.rows_indexed,
@@ -214,7 +215,7 @@ def index_status(
 def _unbuilt(graph_type: GraphType, spec: IndexSpec) -> IndexStatus:
     return IndexStatus(
         type_key=graph_type.table_key,
-        property=spec.column,
+        property_name=spec.column,
         kind=spec.kind,
         state=IndexState.COMPLETE,
         rows_indexed=0,
@@ -231,7 +232,7 @@ def _statuses(graph_type: GraphType, state: TableIndexes) -> Iterable[IndexStatu
         reason = state.pending.get(spec)
         yield IndexStatus(
             type_key=graph_type.table_key,
-            property=spec.column,
+            property_name=spec.column,
             kind=spec.kind,
             state=_state(state, index, rows_indexed, reason),
             rows_indexed=rows_indexed,

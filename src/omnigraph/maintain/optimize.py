@@ -268,7 +268,7 @@ def _work(graph_type: GraphType, upkeep: Upkeep, label: str) -> BulkWork:
 
 def _pending(graph_type: GraphType, state: TableIndexes) -> tuple[PendingIndex, ...]:
     return tuple(
-        PendingIndex(type_key=graph_type.table_key, property=spec.column, reason=reason)
+        PendingIndex(type_key=graph_type.table_key, property_name=spec.column, reason=reason)
         for spec, reason in state.pending.items()
     )
 

@@ -4,7 +4,7 @@
 
 | an intent whose write …                      | is         | recovery                            |
 |----------------------------------------------|------------|-------------------------------------|
-| is in the history of its branch              | published  | drops it                            |
+| is in the history of its branch              | published  | drops it, if nobody else does       |
 | is not, and was not heard of for a lease     | stalled    | revokes the write, then drops it    |
 | is not, on a branch that has ended           | stalled    | drops it: nobody can publish there  |
 | is not, and was heard of                     | running    | leaves it alone                     |
@@ -29,7 +29,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
 from omnigraph.write.audit import Recovered, RecoveryKind, record_recoveries
 from omnigraph.write.delta import Adoption
-from omnigraph.write.heal import rolled_forward
+from omnigraph.write.heal import HEAL_AFTER_S, rolled_forward
 from omnigraph.write.intents import (
     LEASE_S,
     PREFIX,
@@ -113,6 +113,7 @@ class RecoveryReport:
 
 def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list[PendingIntent]:
     """All intents there are, each with what it tells; changes nothing."""
+    repository.settle()
     found: list[PendingIntent] = []
     for intent in read_intents(repository.objects):
         if isinstance(intent, UnreadableIntent):
@@ -191,7 +192,9 @@ def _classified(repository: Repository, intent: Intent, lease_s: float) -> Pendi
     commit = published_as(repository.lineage, head, intent) if head is not None else None
     age_us = repository.clock.now_us() - intent.renewed_us
     if commit is not None:
-        state = IntentState.PUBLISHED
+        # A young one is about to be dropped by the write itself.
+        settling = age_us < HEAL_AFTER_S * 1_000_000
+        state = IntentState.RUNNING if settling else IntentState.PUBLISHED
     elif branch is None or age_us >= lease_s * 1_000_000:
         state = IntentState.STALLED
     else:

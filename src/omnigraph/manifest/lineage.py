@@ -48,7 +48,7 @@ class Lineage:
         try:
             head = store.at(place.version)
         except CorruptionError:
-            if store.exists(place.version):
+            if not store.is_reclaimed(place.version):
                 raise
             raise NotFoundError(
                 f"the history at version {place.version} of {place.path} was reclaimed",

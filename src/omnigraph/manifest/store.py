@@ -16,6 +16,7 @@ from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, NotFound
 from omnigraph.manifest import codec
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.reach import rows_files
 from omnigraph.storage.strict import StagedRows, StrictDataset, StrictVersion
 
 PROBES_MAX = 4
@@ -148,6 +149,15 @@ class ManifestStore:
     def exists(self, version: int) -> bool:
         """Whether a version is there: one HEAD."""
         return self._dataset.exists(version)
+
+    def is_reclaimed(self, version: int) -> bool:
+        """Whether a version is gone, or only its name is left: one HEAD."""
+        found = self._objects.entry(self.manifest_name(version))
+        return found is None or found.size == 0
+
+    def files(self, head: Head) -> list[str]:
+        """What a version consists of, from the root, beside the object that is its commit."""
+        return rows_files(self._path, head.stored)
 
     def _head(self, stored: StrictVersion) -> Head:
         codec.check_format(stored.metadata, f"{self._objects.location.uri}/{self._path}")

@@ -4,8 +4,9 @@
     write:   loses the race against that version -> reads the [record] -> knows what may be gone
 
 A record is one object, numbered, created only if nobody has, never changed. It says which versions
-of which manifests keep their tables; versions that are made later always do. A record never keeps
-what an earlier one gave up, so the newest one is enough to know whether a state is still whole.
+of which manifests keep their tables; versions that are made later always do. A cleanup keeps
+nothing that an earlier one gave up, so the newest record is enough to know whether a state is
+still whole.
 """
 
 from __future__ import annotations
@@ -47,16 +48,6 @@ class SweepRecord:
             for first, last in ranges
         )
 
-    def within(self, earlier: SweepRecord | None) -> SweepRecord:
-        """The same, without what an earlier cleanup gave up already."""
-        if earlier is None:
-            return self
-        kept = {
-            path: intersection(ranges, earlier.kept[path]) if path in earlier.kept else ranges
-            for path, ranges in self.kept.items()
-        }
-        return SweepRecord(number=self.number, at_us=self.at_us, kept=kept, spared=self.spared)
-
 
 def ranges_of(versions: Iterable[int], *, open_from: int | None = None) -> Ranges:
     """Versions as ranges; from ``open_from`` on all that there are and that will be."""
@@ -71,18 +62,6 @@ def ranges_of(versions: Iterable[int], *, open_from: int | None = None) -> Range
     if open_from is not None:
         found.append((open_from, None))
     return tuple(found)
-
-
-def intersection(mine: Ranges, theirs: Ranges) -> Ranges:
-    """Versions that are in both."""
-    found: list[tuple[int, int | None]] = []
-    for a, b in mine:
-        for c, d in theirs:
-            first = max(a, c)
-            last = b if d is None else d if b is None else min(b, d)
-            if last is None or first <= last:
-                found.append((first, last))
-    return tuple(sorted(found, key=lambda pair: pair[0]))
 
 
 class Sweeps:

@@ -12,6 +12,7 @@ narrowed to the rows that are left. The cache changes cost, never an answer.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -19,6 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.layout import Offsets
+
+PART_BYTES = 512
+"""What keeping a part takes beside its values: there may be very many of one row."""
+
+KNOWN_CHUNKS_MAX = 64
+SYSTEM_COLUMNS = ("id", "src", "dst")
+WHOLE_ROWS_MAX = 16
+"""All columns of so small a file are kept when it is written: it will be joined with others."""
 
 FilesKey = tuple[str, ...]
 """The data files of a fragment."""
@@ -34,7 +43,8 @@ class ColumnPart:
 
     @property
     def nbytes(self) -> int:
-        return self.values.nbytes + (0 if self.offsets is None else self.offsets.nbytes)
+        own = PART_BYTES + self.values.nbytes
+        return own if self.offsets is None else own + self.offsets.nbytes
 
     def narrowed(self, live: Offsets | None) -> pa.ChunkedArray | None:
         """The values of the live rows; None if some of them were never read."""
@@ -82,3 +92,21 @@ class ColumnCache:
             while self._bytes > self.bytes_max:
                 _, dropped = self._entries.popitem(last=False)
                 self._bytes -= dropped.nbytes
+
+
+def seeded_columns(rows: pa.Table | None, schema: pa.Schema) -> list[str]:
+    """Columns of new files that are kept right away: those of checks, all of small files."""
+    small = rows is not None and rows.num_rows <= WHOLE_ROWS_MAX
+    return [
+        field.name
+        for field in schema
+        if field.name in SYSTEM_COLUMNS or (small and field.type != pa.large_binary())
+    ]
+
+
+def few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
+    """The chunks as one column, joined when there are too many of them."""
+    column = pa.chunked_array(chunks, kind)
+    if column.num_chunks > KNOWN_CHUNKS_MAX:
+        return pa.chunked_array([column.combine_chunks()], kind)
+    return column

@@ -1,6 +1,6 @@
 """Small fragments joined and deleted rows left out, in a version that nobody sees.
 
-    fragments of a version -> [which belong together] -> rewritten files -> staged version -> publish
+    fragments of a version -> [which belong together] -> joined files -> staged version -> publish
 
 Every write adds a small fragment, and every version lists all of them. Joining is by size: a
 fragment is rewritten together with others of its own size, never because something small came, so
@@ -17,12 +17,18 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from lance import LanceDataset, LanceOperation
+from lance.fragment import write_fragments
 from lance.optimize import CompactionTask
 
-from omnigraph.storage.changes import Rework
+from omnigraph.storage.changes import Rework, StagedFiles
+from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment
 from omnigraph.storage.physical import FILE_FORMAT
+from omnigraph.storage.replacing import RowIds, identify
+from omnigraph.storage.rows import is_blob
+from omnigraph.storage.tables import Table
 
 FRAGMENT_ROWS_MAX = 1 << 20
 """Fragments are joined up to this size."""
@@ -30,6 +36,11 @@ GROWTH = 2
 """A fragment joins smaller ones if it has at most this many times their rows."""
 DELETED_MAX = 0.1
 """Beyond this part of deleted rows a fragment is rewritten on its own."""
+
+TAIL_MAX = 48
+"""So many small fragments at the end of a table are joined by the next write."""
+TAIL_BYTES_MAX = 4 << 20
+"""More than this is not read and written again inside somebody's write."""
 
 FragmentIds = tuple[int, ...]
 
@@ -108,6 +119,82 @@ def tail_to_join(fragments: Sequence[Fragment], covered: frozenset[int]) -> Frag
     return tuple(f.id for f in reversed(tail)) if len(tail) > 1 else ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fold(Rework):
+    """Join small fragments whose rows are mostly in memory: what was written here is not read back.
+
+    The same as ``Compact`` of one group, for a table without blobs.
+    """
+
+    table: Table
+    group: FragmentIds
+
+    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+        """One commit. Reads the files that this process has not seen."""
+        table, names = self.table, self.table.dataset.schema.names
+        wanted = set(self.group)
+        fragments = [f for f in table.layout.fragments if f.id in wanted]
+        parts = table.fragment_columns(fragments, names)
+        columns = [
+            pa.chunked_array([chunk for part in parts for chunk in part[i].chunks])
+            for i in range(len(names))
+        ]
+        rows = pa.table(columns, schema=table.dataset.schema)
+        old = [_fragment(current, fragment.id) for fragment in fragments]
+        new: Any = write_fragments(
+            rows.combine_chunks(), current, mode="append", data_storage_version=FILE_FORMAT
+        )
+        identify(new, _row_ids(current, self.group))
+        table.seed_cache(StagedFiles(fragments=tuple(new), rows=rows), names)
+        for number, fragment in enumerate(new, _fresh_id(current)):
+            fragment.id = number
+        operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(old, new)], [])
+        return LanceDataset.commit(current, operation, read_version=current.version, **managed)
+
+
+def _row_ids(dataset: LanceDataset, group: FragmentIds) -> RowIds:
+    """The identity of the live rows of some fragments, from their metadata."""
+    scanner = dataset.scanner(
+        columns=[],
+        with_row_id=True,
+        fragments=[dataset.get_fragment(number) for number in group],
+        scan_in_order=True,
+    )
+    return scanner.to_table()["_rowid"].to_numpy()
+
+
+def worn_tail(table: Table) -> Fold | None:
+    """What a write joins beside its own change: the many small files of those before it.
+
+    Every version lists all its fragments, so without this each write would be larger than the one
+    before. Tables with blobs are left to ``optimize``: their files say little about their size.
+    """
+    fragments = table.layout.fragments
+    if len(fragments) < TAIL_MAX or len(tail_to_join(fragments, frozenset())) < TAIL_MAX:
+        return None
+    if any(is_blob(field) for field in table.dataset.schema):
+        return None
+    with translated(f"reading indexes of {table.name.path}", referenced=True):
+        tail = tail_to_join(fragments, _indexed(table.dataset))
+        sizes = {number: _byte_count(table.dataset, number) for number in tail}
+    while tail and sum(sizes[number] for number in tail) > TAIL_BYTES_MAX:
+        tail = tail[1:]
+    return Fold(table=table, group=tail) if len(tail) >= TAIL_MAX else None
+
+
+def _indexed(dataset: LanceDataset) -> frozenset[int]:
+    """Fragments that some index covers, also fragments that are gone."""
+    found: set[int] = set()
+    for index in dataset.describe_indices():
+        for segment in index.segments:
+            found.update(segment.fragment_ids)
+    return frozenset(found)
+
+
+def _byte_count(dataset: LanceDataset, number: int) -> int:
+    return sum(file.file_size_bytes or 0 for file in _fragment(dataset, number).files)
+
+
 def _rewrite(dataset: LanceDataset, group: FragmentIds) -> tuple[list[Any], list[Any]]:
     """The fragments as they are, and the files that take their place."""
     old = [_fragment(dataset, number) for number in group]
@@ -144,7 +231,4 @@ def _fragment(dataset: LanceDataset, number: int) -> Any:
 def _fresh_id(dataset: LanceDataset) -> int:
     """A number that no fragment has and no index remembers: one that is gone left addresses."""
     used = {int(f.fragment_id) for f in dataset.get_fragments()}
-    for index in dataset.describe_indices():
-        for segment in index.segments:
-            used.update(segment.fragment_ids)
-    return max(used, default=-1) + 1
+    return max(used | _indexed(dataset), default=-1) + 1

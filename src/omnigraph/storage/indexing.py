@@ -4,8 +4,8 @@
 
 Two families, by what Lance keeps in them. A BTREE knows rows by *address*: a row that is changed
 gets another one, so a segment never speaks for rows that have moved, and what came later is covered
-by one more segment (small ones are joined with what they are the size of). All other kinds know rows
-by *identity*, which a changed row keeps: a second segment over the file that it moved to would let
+by one more segment (small ones are joined with others of their size). All other kinds know rows by
+*identity*, which a changed row keeps: a second segment over the file that it moved to would let
 the first one answer with the old value. So those are one segment, built anew as a whole when much
 lies outside it; until then Lance scans what it does not cover.
 """

@@ -41,9 +41,14 @@ class StagingNamespace(LanceNamespace):
         """The same lineage, free to grow apart."""
         return StagingNamespace(self._location, self._versions)
 
-    def settle(self, version: int, manifest: ManifestFile) -> None:
-        """Forget all other versions: from now on this one is the lineage."""
+    def settle(self, version: int, manifest: ManifestFile, *, since: int) -> list[ManifestFile]:
+        """Forget all other versions: from now on this one is the lineage.
+
+        Returns the manifests that were made after ``since`` on the way to it.
+        """
+        passed = [m for v, m in self._versions.items() if since < v < version]
         self._versions = {version: manifest}
+        return passed
 
     def namespace_id(self) -> str:
         return "omnigraph"

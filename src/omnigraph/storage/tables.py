@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from threading import BoundedSemaphore
@@ -39,7 +39,7 @@ from omnigraph.storage.changes import (
     StagedFiles,
     Upsert,
 )
-from omnigraph.storage.columns import ColumnCache, ColumnPart
+from omnigraph.storage.columns import ColumnCache, ColumnPart, few_chunks, seeded_columns
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
 from omnigraph.storage.location import Location
@@ -53,13 +53,11 @@ from omnigraph.storage.rows import is_blob, read_rows
 if TYPE_CHECKING:
     from omnigraph.storage.namespace import StagingNamespace
 
-SYSTEM_COLUMNS = ("id", "src", "dst")
 FOUND_VALUES_MAX = 10_000
 """Up to so many values are looked up in an index; for more the whole column is read."""
 CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
-KNOWN_CHUNKS_MAX = 64
 REMOVED_KNOWN_MAX = 16
 """Up to so many removed rows are cut out of known columns; else columns are narrowed on demand."""
 SESSION_METADATA_BYTES_MAX = 8 << 20
@@ -147,7 +145,7 @@ class Table:
                 chunks += column.slice(before + 1, after - before - 1).chunks
             for rows in tables:
                 chunks += rows[name].chunks if rows is not None else []
-            self._known[name] = _few_chunks([c for c in chunks if len(c)], column.type)
+            self._known[name] = few_chunks([c for c in chunks if len(c)], column.type)
 
     def column_id(self, name: str) -> str:
         """What a column is, whatever it is called: another may have its name in other versions."""
@@ -349,6 +347,8 @@ class StagedTable:
     table: Table
     source: str
     """The manifest under its staging name, relative to the root."""
+    passed: tuple[str, ...] = ()
+    """Such names of versions on the way to this one, which nobody will ask for."""
 
 
 class TableStore:
@@ -396,12 +396,25 @@ class TableStore:
         return StagedFiles(fragments=tuple(fragments), rows=rows)
 
     def stage(
-        self, path: str, base: Table | None, changes: Sequence[Change], schema: pa.Schema, name: str
+        self,
+        path: str,
+        base: Table | None,
+        changes: Sequence[Change],
+        schema: pa.Schema,
+        name: str,
+        *,
+        first: Rework | None = None,
     ) -> StagedTable:
-        """Commit changes in order on top of ``base``, where nobody can see it."""
+        """Commit changes in order on top of ``base``, where nobody can see it.
+
+        ``first`` lays the files of the base out in another way; rows stay in their order.
+        """
         uri = self._location.table_uri(path)
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
         space = base.space.fork() if base is not None else _namespace(uri, {})
+        start = base.name.version if base is not None else 0
+        if base is not None and first is not None:
+            base = self._laid_out(base, space, first)
         current = base.dataset if base is not None else None
         moves = self._moves(path, base, changes) if base is not None else None
         with translated(f"staging {path}"):
@@ -424,13 +437,26 @@ class TableStore:
             manifest_size=made.size or 0,
         )
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
-        space.settle(version.version, pinned)
+        on_the_way = space.settle(version.version, pinned, since=start)
         table = Table(version, current, space, self._cache, self._objects)
         for files in _files_of(changes) if moves is None else moves.added:
-            table.seed_cache(files, [n for n in SYSTEM_COLUMNS if n in schema.names])
+            table.seed_cache(files, seeded_columns(files.rows, schema))
         if moves is not None:
             table.follow(base, moves.gone, moves.added)
-        return StagedTable(table=table, source=self._location.relative(made.path))
+        return StagedTable(
+            table=table,
+            source=self._location.relative(made.path),
+            passed=tuple(self._location.relative(manifest.path) for manifest in on_the_way),
+        )
+
+    def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
+        """The same rows in other files; known to who stages and to nobody else."""
+        with translated(f"joining files of {base.name.path}"):
+            dataset = how.commit(base.dataset, self._managed(space))
+        name = replace(base.name, version=dataset.version)
+        table = Table(name, dataset, space, self._cache, self._objects)
+        table.follow(base, np.empty(0, np.int64), ())
+        return table
 
     def pin(self, staged: StagedTable) -> None:
         """Give a staged version its unique final name.
@@ -547,14 +573,6 @@ class _Moves:
 
 def _files_of(changes: Sequence[Change]) -> list[StagedFiles]:
     return [change.files for change in changes if isinstance(change, (Append, Replace))]
-
-
-def _few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
-    """The chunks as one column, joined when there are too many of them."""
-    column = pa.chunked_array(chunks, kind)
-    if column.num_chunks > KNOWN_CHUNKS_MAX:
-        return pa.chunked_array([column.combine_chunks()], kind)
-    return column
 
 
 def _positions(base: Table, ids: pa.StringArray) -> Positions:

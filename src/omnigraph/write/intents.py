@@ -49,6 +49,19 @@ class Intent:
     """When it was last heard of, by the clock of the store."""
 
 
+    @property
+    def began_us(self) -> int:
+        """When the write began, by the clock of its own machine: a ULID begins with its time."""
+        digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+        try:
+            milliseconds = 0
+            for character in self.operation_id[:10].upper():
+                milliseconds = milliseconds * 32 + digits.index(character)
+        except ValueError:
+            return 0
+        return milliseconds * 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableIntent:
     """An object that should be an intent and is none."""

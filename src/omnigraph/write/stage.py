@@ -30,6 +30,7 @@ from omnigraph.storage.changes import (
     StagedFiles,
     Upsert,
 )
+from omnigraph.storage.compact import worn_tail
 from omnigraph.storage.tables import StagedTable, Table
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import Action, TableAction
@@ -186,6 +187,8 @@ class Stager:
         self._attempts = 0
         self._tasks: list[Future[Any]] = []
         self._paths: set[str] = set()
+        self._laid_out: set[str] = set()
+        """Tables whose older files were joined, too."""
         self.leftovers: list[str] = []
         """Staging names that have served: the final names are copies of them."""
 
@@ -211,6 +214,7 @@ class Stager:
         for key, task in running.items():
             staged = task.result()
             appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
+            appended = appended and key not in self._laid_out
             self._staged[key] = Staged(
                 base=txn.pin_of(work[key].type),
                 appended=self._files.get(key) if appended else None,
@@ -248,8 +252,11 @@ class Stager:
         else:
             changes = self._changes(key, item, base)
         self._paths.add(path)
-        staged = self._repository.tables.stage(path, base, changes, schema, name)
-        self.leftovers.append(staged.source)
+        first = worn_tail(base) if base is not None and isinstance(item, TableWork) else None
+        if first is not None:
+            self._laid_out.add(key)
+        staged = self._repository.tables.stage(path, base, changes, schema, name, first=first)
+        self.leftovers += [staged.source, *staged.passed]
         return staged
 
     def _changes(self, key: str, item: TableWork, base: Table | None) -> list[Change]:

@@ -124,9 +124,8 @@ class MergeConflict:
                 body[name] = record
         if self.schema_property is not None:
             body["property_name"] = self.schema_property
-        for name, said in zip(("base", "ours", "theirs"), self.schema_values, strict=True):
-            if said is not None:
-                body[name] = said
+        said = zip(("base", "ours", "theirs"), self.schema_values, strict=True)
+        body |= {side: text for side, text in said if text is not None}
         if self.entities:
             body["entities"] = [e.to_dict() for e in self.entities]
         return body

@@ -2,9 +2,10 @@
 
     base, ours, theirs -> reconcile -> tables of ours in the new shape -> [one schema] -> rows
 
-The tables of ours are reshaped where nobody can see it, and the merge goes on as if ours had had the
-new schema all along; the one commit at the end shows both. What both sides named alike is one thing:
-theirs is then read with the numbers of ours. What does not fit together is told as conflicts.
+The tables of ours are reshaped where nobody can see it, and the merge goes on as if ours had had
+the new schema all along; the one commit at the end shows both. What both sides added under one name
+is one thing: theirs is then read with the numbers of ours. What does not fit together is told as
+conflicts.
 """
 
 from __future__ import annotations

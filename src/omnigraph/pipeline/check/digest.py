@@ -24,7 +24,6 @@ COUNTS = -1
 """The bucket of plain numbers, which are added up."""
 PENDING_VALUES_MAX = 1 << 21
 """A task that has more in hand sends them on."""
-_WRITE = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 BATCH_BYTES = 16 << 20
 """About so much passes to Spark at once."""
 _EXCHANGE = pa.schema(
@@ -142,7 +141,7 @@ class _Batch:
 
     def add(self, bucket: int, table: pa.Table) -> None:
         """One more payload."""
-        with pa.ipc.new_stream(self._sink, table.schema, options=_WRITE) as stream:
+        with pa.ipc.new_stream(self._sink, table.schema) as stream:
             stream.write_table(table)
         self._buckets.append(bucket)
         self._ends.append(self._sink.tell())

@@ -1,0 +1,338 @@
+"""Which states of a graph are kept: the first half of a cleanup, which only looks.
+
+    branches, tags, policy -> [retention] -> states that stay whole, manifests that show the way
+
+A state is *whole* if its tables can be read. These are: the newest state of every branch; what the
+policy keeps of every branch's line; what a branch stopped to show only within the grace window;
+every tag; and the common ancestors of every branch with main and with each other, because a merge
+needs them. Of the others only manifests stay, one in 32 commits and where something was merged:
+so the whole list of commits stays readable, and any two states find their common ancestor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from omnigraph.branch.history import branch_heads
+from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, UsageError
+from omnigraph.manifest.lineage import MILESTONE
+from omnigraph.manifest.refs import find_branch, find_tag, tag_names
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
+from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
+from omnigraph.storage.names import TableVersion
+from omnigraph.storage.reach import version_of
+
+PAIRS_MAX = 128
+"""With more pairs of branches than this only the ancestors with main are kept for merges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What somebody wants to keep."""
+
+    keep: int | None = None
+    """The newest commits of every branch."""
+    older_than_s: float | None = None
+    """What was shown within so many seconds."""
+    grace_s: float = 0.0
+    """Whatever was written, or shown, within so many seconds is not touched."""
+
+    def __post_init__(self) -> None:
+        if self.keep is None and self.older_than_s is None:
+            raise UsageError(
+                "cleanup needs to know what to keep", hint="give --keep N, --older-than 30d or both"
+            )
+        if self.keep is not None and self.keep < 1:
+            raise UsageError(
+                f"--keep {self.keep} would leave a branch without a state",
+                hint="keep at least 1: the newest state of a branch is never removed",
+            )
+        if (self.older_than_s or 0) < 0 or self.grace_s < 0:
+            raise UsageError("a length of time is not negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """The versions of one manifest dataset."""
+
+    path: str
+    branch: str | None
+    """None if no living branch is there."""
+    written: dict[int, int]
+    """When each version was written, by the clock of the store; ascending. Without those of which
+    only the name is left."""
+    newest: int
+
+    @property
+    def last_written_us(self) -> int:
+        return max(self.written.values(), default=0)
+
+
+@dataclass(kw_only=True)
+class Retained:
+    """What is kept."""
+
+    heads: dict[str, Snapshot]
+    """The newest states of all branches, by name."""
+    datasets: dict[str, Versions]
+    given_up: tuple[SweepRecord, ...] = ()
+    """What earlier cleanups said: a state that one of them gave up is not whole any more."""
+    whole: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """By manifest dataset: versions whose tables are kept."""
+    signposts: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """Versions that are kept for the way back alone."""
+    tables: dict[str, dict[TableVersion, str]] = field(
+        default_factory=dict[str, dict[TableVersion, str]]
+    )
+    """By folder: the versions of tables that whole states show, with the key of the table."""
+    main_versions: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """By folder: version numbers that whole states of main show."""
+
+    restated: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    """Versions that say something else about a state which an earlier version shows."""
+
+    def add(self, place: ManifestPlace, *, named: bool = False) -> None:
+        """Keep a state, unless it was given up before.
+
+        One that has a name was not: who named it looked, after the cleanup or before it.
+        """
+        if named or all(record.keeps(place) is not False for record in self.given_up):
+            self.whole.setdefault(place.path, set()).add(place.version)
+
+    def kept_manifests(self, path: str, cut_us: int) -> set[int]:
+        """Versions of a manifest dataset that stay, for whatever reason: what is needed, and what
+        is young, or was shown not long ago."""
+        versions = self.datasets[path]
+        there = list(versions.written)
+        young = {v for v, at_us in versions.written.items() if at_us >= cut_us}
+        lately = {v for v, after in zip(there, there[1:], strict=False) if after in young}
+        restated = self.restated.get(path, set())
+        stated = (self.whole.get(path, set()) | lately) - restated
+        newest = {versions.newest} if versions.branch is not None else set[int]()
+        return stated | self.signposts.get(path, set()) | young | newest
+
+    def ranges(self) -> dict[str, Ranges]:
+        """What a record of this cleanup says."""
+        return {
+            path: ranges_of(
+                self.whole.get(path, set()),
+                open_from=versions.newest if versions.branch is not None else None,
+            )
+            for path, versions in self.datasets.items()
+        }
+
+
+def retained(
+    repository: Repository,
+    policy: Policy,
+    *,
+    store_now_us: int,
+    before: int | None = None,
+    since: Mapping[str, int] | None = None,
+) -> Retained:
+    """What a policy keeps of the graph as it is now. ``store_now_us``: by the clock of the store.
+
+    ``before`` is the number of the cleanup that asks, ``since`` says from which versions on it has
+    promised to keep all. Raises if a living branch cannot be read: then nobody can know what it
+    needs.
+    """
+    now_us = repository.clock.now_us()
+    heads = branch_heads(repository)
+    heads |= _lost_from_sight(repository, heads)
+    tags = [ref for n in tag_names(repository.objects) if (ref := find_tag(repository.objects, n))]
+    found = Retained(
+        heads=heads,
+        datasets=_datasets(repository, heads),
+        given_up=_given_up(repository, heads[MAIN].swept, before),
+    )
+    for head in heads.values():
+        found.add(head.place, named=True)
+        for place in _line(repository, head, policy, now_us):
+            found.add(place)
+    for tag in tags:
+        found.add(tag.place, named=True)
+    for versions in found.datasets.values():
+        promised = (since or {}).get(versions.path)
+        shown = set(_shown_lately(versions, policy, store_now_us))
+        shown |= set(_shown_since(repository, versions, policy, now_us))
+        shown |= {v for v in versions.written if promised is not None and v >= promised}
+        for version in shown:
+            found.add(ManifestPlace(path=versions.path, version=version))
+    for place in _ancestors(repository, heads):
+        found.add(place)
+    _mark_tables(repository, found)
+    tagged = [repository.lineage.snapshot(tag.place) for tag in tags]
+    _mark_way_back(repository, found, [*heads.values(), *tagged])
+    return found
+
+
+def _given_up(
+    repository: Repository, told: int, before: int | None
+) -> tuple[SweepRecord, ...]:
+    """Records of earlier cleanups: of all that are over, and of those that may be running."""
+    numbered = [n for n in numbers(repository.objects) if n >= told]
+    found = [repository.sweeps.record(n) for n in numbered if before is None or n < before]
+    return tuple(record for record in found if record is not None)
+
+
+def _lost_from_sight(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, Snapshot]:
+    """Branches that live although no listing showed them: one that is being renamed may be passed
+    over. Its manifest says under which name it lives."""
+    seen, found = {head.path for head in heads.values()}, dict[str, Snapshot]()
+    for path in repository.objects.folders("_branches"):
+        if path in seen:
+            continue
+        try:
+            head = repository.manifest(path).head().snapshot
+        except (NotFoundError, CorruptionError):
+            continue  # Never finished, or reduced to names already.
+        ref = None if head.deleted else find_branch(repository.objects, head.branch)
+        if ref is not None and ref.manifest_path == path:
+            found[head.branch] = head
+    return found
+
+
+def _datasets(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, Versions]:
+    living = {head.path: name for name, head in heads.items()}
+    paths = [MAIN_PATH, *repository.objects.folders("_branches")]
+    found: dict[str, Versions] = {}
+    for path in dict.fromkeys([*paths, *living]):
+        written: dict[int, int] = {}
+        for entry in repository.objects.entries(f"{path}/_versions"):
+            version = version_of(entry.name)
+            if version is not None and entry.size:
+                written[version] = entry.modified_us
+        name = living.get(path)
+        newest = heads[name].version if name is not None else max(written, default=0)
+        found[path] = Versions(
+            path=path,
+            branch=name,
+            written=dict(sorted(written.items())),
+            newest=max(newest, max(written, default=0)),
+        )
+    return found
+
+
+def _line(
+    repository: Repository, head: Snapshot, policy: Policy, now_us: int
+) -> Iterator[ManifestPlace]:
+    """States of a branch's line that the policy keeps, wherever they were made."""
+    since_us = None if policy.older_than_s is None else now_us - round(policy.older_than_s * 1e6)
+    shown_until_us: int | None = None
+    for count, commit in enumerate(_as_far_as_known(repository.lineage.first_parents(head))):
+        by_count = policy.keep is not None and count < policy.keep
+        # A state was shown until the next one came; the newest is shown now.
+        by_time = since_us is not None and (shown_until_us is None or shown_until_us >= since_us)
+        if not by_count and not by_time:
+            return
+        yield commit.place
+        shown_until_us = commit.created_at_us
+
+
+def _shown_lately(versions: Versions, policy: Policy, now_us: int) -> Iterator[int]:
+    """Versions that were the newest one within the grace window, also of a branch that ended."""
+    there = list(versions.written)
+    cut_us = now_us - round(policy.grace_s * 1e6)
+    for version, following in zip(there, there[1:], strict=False):
+        if versions.written[following] > cut_us:
+            yield version
+    if there and (versions.branch is not None or versions.written[there[-1]] > cut_us):
+        yield there[-1]
+
+
+def _shown_since(
+    repository: Repository, versions: Versions, policy: Policy, now_us: int
+) -> Iterator[int]:
+    """Versions that the policy keeps although the branch may have been set back behind them."""
+    there = list(versions.written)
+    if versions.branch is None or policy.older_than_s is None:
+        return
+    since_us = now_us - round(policy.older_than_s * 1e6)
+
+    def made_us(index: int) -> int:
+        place = ManifestPlace(path=versions.path, version=there[index])
+        return repository.lineage.snapshot(place).head.created_at_us
+
+    low, high = 0, len(there)  # The first version that was made since then: times ascend.
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if made_us(middle) < since_us else (low, middle)
+    # Signposts of long ago are no states; only versions without a gap up to the newest are.
+    for index in range(len(there) - 1, max(low - 1, 0) - 1, -1):
+        yield there[index]
+        if index and there[index - 1] != there[index] - 1:
+            return
+
+
+def _ancestors(repository: Repository, heads: dict[str, Snapshot]) -> Iterator[ManifestPlace]:
+    """States that merges of living branches look at."""
+    pairs = list(combinations(heads.values(), 2))
+    if len(pairs) > PAIRS_MAX:
+        pairs = [(heads[MAIN], head) for name, head in heads.items() if name != MAIN]
+    for mine, theirs in pairs:
+        yield from _bases(repository, mine, theirs)
+
+
+def _bases(repository: Repository, mine: Snapshot, theirs: Snapshot) -> Iterator[ManifestPlace]:
+    try:
+        bases = repository.lineage.merge_bases(mine, theirs)
+        yield from (base.place for base in bases)
+        # Several ancestors are merged themselves, by their own ancestors.
+        for one, other in combinations([repository.lineage.snapshot(b.place) for b in bases], 2):
+            yield from _bases(repository, one, other)
+    except NotFoundError as e:
+        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+            raise  # Else the way is lost already, and nothing that is left depends on it.
+
+
+def _mark_tables(repository: Repository, found: Retained) -> None:
+    """The tables of all states that are kept; states that have lost theirs are kept no longer."""
+    for path, versions in found.whole.items():
+        for version in sorted(versions):
+            try:
+                snapshot = repository.lineage.snapshot(ManifestPlace(path=path, version=version))
+            except NotFoundError as e:
+                if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+                    raise
+                versions.discard(version)
+                continue
+            if snapshot.head.place != snapshot.place:
+                found.restated.setdefault(path, set()).add(version)
+            for key, pin in snapshot.pins.items():
+                found.tables.setdefault(pin.name.path, {})[pin.name] = key
+                if path == MAIN_PATH:
+                    found.main_versions.setdefault(pin.name.path, set()).add(pin.name.version)
+
+
+def _mark_way_back(repository: Repository, found: Retained, ends: list[Snapshot]) -> None:
+    """Manifests that a walk through the whole history needs (``manifest/lineage.py``)."""
+
+    def keep(place: ManifestPlace) -> None:
+        found.signposts.setdefault(place.path, set()).add(place.version)
+
+    for path in found.datasets:
+        keep(ManifestPlace(path=path, version=1))  # Where a look for a moment begins.
+    waiting: dict[str, list[GraphCommit]] = {}
+    for commit in _as_far_as_known(repository.lineage.reachable(*ends)):
+        for child in waiting.pop(commit.id, ()):
+            if child.generation // MILESTONE != commit.generation // MILESTONE:
+                keep(child.place)
+        if commit.parent_id is not None:
+            waiting.setdefault(commit.parent_id, []).append(commit)
+        if commit.merged_place is not None:
+            keep(commit.merged_place)
+    for versions in found.datasets.values():
+        if versions.branch is None:
+            keep(ManifestPlace(path=versions.path, version=versions.newest))
+
+
+def _as_far_as_known(commits: Iterable[GraphCommit]) -> Iterator[GraphCommit]:
+    """Commits until the way back ends, at the first one or where it was lost."""
+    try:
+        yield from commits
+    except NotFoundError as e:
+        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+            raise

@@ -1,0 +1,428 @@
+"""Cleanup: what it keeps, what it takes, and that nobody who writes meanwhile is harmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph.errors import ErrorKind, StorageError
+from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.maintain.cleanup import CleanupReport, cleanup
+from omnigraph.maintain.retention import Policy
+from omnigraph.manifest.snapshot import MAIN, TableChange
+from omnigraph.manifest.sweeps import numbers
+from omnigraph.schema.arrow import table_schema
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.changes import Append
+from omnigraph.testing.clock import ManualClock
+from omnigraph.write.intents import Lease
+from omnigraph.write.plan import Action as Does
+from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.stage import BulkChange, BulkWork
+from omnigraph.write.txn import WriteTxn
+
+SCHEMA = """
+node Person { name: String @key  age: I64? }
+edge Knows: Person -> Person
+"""
+DAY_S = 86_400
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[omnigraph.Graph]:
+    with omnigraph.init(tmp_path / "g", SCHEMA) as made:
+        yield made
+
+
+def put(graph: omnigraph.Graph, name: str, age: int = 0, branch: str = "main") -> str:
+    rows = [{"type": "Person", "data": {"name": name, "age": age}}]
+    receipt = graph.load(rows, mode="merge", branch=branch)
+    graph.settle()
+    assert receipt.commit is not None
+    return receipt.commit.id
+
+
+def ages(graph: omnigraph.Graph, at: str = "main") -> dict[str, int]:
+    return {row["name"]: row["age"] for row in graph.at(at).rows("Person")}
+
+
+def clean(graph: omnigraph.Graph, **policy: Any) -> CleanupReport:
+    return cleanup(graph._repository, Policy(**policy), confirm=True)
+
+
+def finds_nothing(graph: omnigraph.Graph, **policy: Any) -> bool:
+    with omnigraph.open(graph.uri) as fresh:
+        report = cleanup(fresh._repository, Policy(**policy))
+        return report.places == ()
+
+
+def reclaimed(read: Callable[[], object]) -> bool:
+    try:
+        read()
+    except omnigraph.NotFoundError as e:
+        return e.kind is ErrorKind.HISTORY_RECLAIMED
+    return False
+
+
+def everything(graph: omnigraph.Graph) -> dict[str, bytes]:
+    root = Path(graph.uri)
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_the_newest_states_stay_and_older_ones_go(graph: omnigraph.Graph) -> None:
+    commits = [put(graph, "a", age) for age in range(8)]
+    preview_before = everything(graph)
+    preview = cleanup(graph._repository, Policy(keep=3))
+    assert everything(graph) == preview_before
+    done = clean(graph, keep=3)
+    assert (done.bytes_removed, done.files_removed) == (
+        preview.bytes_removed,
+        preview.files_removed,
+    )
+    assert done.bytes_removed > 0
+    assert done.errors == ()
+    with omnigraph.open(graph.uri) as fresh:
+        for age in (5, 6, 7):
+            assert ages(fresh, commits[age]) == {"a": age}
+        for age in range(5):
+            commit = commits[age]
+            assert reclaimed(lambda commit=commit: ages(fresh, commit))
+        assert [c.id for c in fresh.commits()][: len(commits)] == list(reversed(commits))
+        assert cleanup(fresh._repository, Policy(keep=3)).places == ()
+        put(fresh, "b")
+        assert ages(fresh) == {"a": 7, "b": 0}
+
+
+def test_a_second_cleanup_finds_nothing_and_leaves_no_trace(graph: omnigraph.Graph) -> None:
+    for age in range(5):
+        put(graph, "a", age)
+    assert clean(graph, keep=1).files_removed
+    before = everything(graph)
+    assert clean(graph, keep=1).files_removed == 0
+    assert everything(graph) == before
+
+
+@pytest.mark.parametrize("bad", [{}, {"keep": 0}, {"keep": -1}, {"older_than_s": -1.0}])
+def test_a_policy_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(omnigraph.UsageError):
+        Policy(**bad)
+
+
+def test_tags_branches_and_their_ancestors_stay(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 1)
+    graph.tags.create("v1")
+    put(graph, "a", 2)
+    graph.branches.create("work")
+    put(graph, "w", 1, "work")
+    for age in range(3, 9):
+        put(graph, "a", age)
+    clean(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        assert ages(fresh, "v1") == {"a": 1}
+        assert ages(fresh, "work") == {"a": 2, "w": 1}
+        assert fresh.merge("work").outcome == "merged"
+        assert ages(fresh) == {"a": 8, "w": 1}
+        assert fresh.diff("v1", "main").counts["node:Person"].total == 2
+    graph.tags.delete("v1")
+    assert clean(graph, keep=1).files_removed
+    assert finds_nothing(graph, keep=1)
+
+
+def test_both_limits_a_state_must_fail_both(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with omnigraph.init(tmp_path / "g", SCHEMA, clock=clock) as graph:
+        commits = []
+        for age in range(6):
+            clock.advance(DAY_S)
+            commits.append(put(graph, "a", age))
+        clock.set_us(1_950_000_000_000_000)  # Later than the files by the clock of this machine.
+        shown = 1_950_000_000_000_000 - graph.commit(commits[3]).created_at_us
+        cleanup(graph._repository, Policy(keep=1, older_than_s=shown / 1e6), confirm=True)
+        for age in (2, 3, 4, 5):  # The third was shown until the fourth came.
+            assert ages(graph, commits[age]) == {"a": age}
+        with omnigraph.open(graph.uri, clock=clock) as fresh:
+            assert reclaimed(lambda: ages(fresh, commits[1]))
+        assert clean(graph, keep=5, older_than_s=0.0).files_removed == 0
+
+
+def test_the_grace_window_keeps_what_was_shown_or_written_in_it(graph: omnigraph.Graph) -> None:
+    commits = [put(graph, "a", age) for age in range(4)]
+    assert clean(graph, keep=1, grace_s=3600.0).files_removed == 0
+    assert ages(graph, commits[0]) == {"a": 0}
+
+
+def test_what_crashes_left_is_taken(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 1)
+    clean_files = set(everything(graph))
+    for point in (FailPoint.STAGE_AFTER_COMMIT, FailPoint.PUBLISH_BEFORE_COMMIT):
+        with (
+            omnigraph.open(graph.uri) as other,
+            armed(point, _die, times=None),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            put(other, "b", 2)
+    assert set(everything(graph)) > clean_files
+    report = cleanup(graph._repository, Policy(keep=9), confirm=True, lease_s=0)
+    assert report.files_removed
+    assert ages(graph) == {"a": 1}
+    left = {n for n in everything(graph) if n.startswith(("nodes", "edges", "__recovery"))}
+    assert left <= clean_files
+    assert cleanup(graph._repository, Policy(keep=9), confirm=True).files_removed == 0
+
+
+def _die() -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_branch_that_ended_is_reduced_to_its_last_word(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 1)
+    graph.branches.create("work")
+    for age in range(5):
+        put(graph, "w", age, "work")
+    stale = omnigraph.open(graph.uri)
+    put(stale, "w", 9, "work")
+    graph.branches.delete("work")
+    clean(graph, keep=1)
+    assert finds_nothing(graph, keep=1)
+    # A handle that slept can neither write there nor be told anything but the truth.
+    with stale, pytest.raises(omnigraph.NotFoundError) as gone:
+        put(stale, "w", 10, "work")
+    assert gone.value.kind is ErrorKind.BRANCH_NOT_FOUND
+    graph.branches.create("work")
+    put(graph, "again", 1, "work")
+    assert ages(graph, "work") == {"a": 1, "again": 1}
+    graph.branches.delete("work")
+    assert clean(graph, keep=1).files_removed
+    assert len(list(graph._repository.objects.names("_refs/branches"))) == 2
+
+
+def test_a_handle_that_slept_through_a_cleanup_wakes_up_well(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 0)
+    with omnigraph.open(graph.uri) as stale:
+        assert ages(stale) == {"a": 0}
+        for age in range(1, 12):
+            put(graph, "a", age)
+        clean(graph, keep=1)
+        put(stale, "late", 1)
+        assert ages(stale) == {"a": 11, "late": 1}
+    assert ages(graph) == {"a": 11, "late": 1}
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        FailPoint.STAGE_AFTER_FILES,
+        FailPoint.STAGE_AFTER_COMMIT,
+        FailPoint.STAGE_AFTER_PIN,
+        FailPoint.WRITE_ALL_STAGED,
+        FailPoint.PUBLISH_BEFORE_COMMIT,
+    ],
+)
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_a_stalled_writer_publishes_intact_data(
+    graph: omnigraph.Graph, point: FailPoint, mode: str
+) -> None:
+    for age in range(4):
+        put(graph, "a", age)
+    with omnigraph.open(graph.uri) as other:
+        ages(other)
+
+        def meanwhile() -> None:
+            put(graph, "b", 1)
+            put(graph, "b", 2)
+            assert clean(graph, keep=1).files_removed
+
+        rows = [{"type": "Person", "data": {"name": n, "age": 7}} for n in ("late", "later")]
+        if mode != "append":
+            rows.append({"type": "Person", "data": {"name": "a", "age": 7}})
+        with armed(point, meanwhile):
+            try:
+                other.load(rows, mode=mode)
+                expected = {"late": 7, "later": 7, "a": 3 if mode == "append" else 7, "b": 2}
+            except omnigraph.ConflictError:
+                assert mode == "overwrite"  # Its table was changed meanwhile.
+                expected = {"a": 3, "b": 2}
+        other.settle()
+    with omnigraph.open(graph.uri) as fresh:
+        assert ages(fresh) == expected
+    assert clean(graph, keep=1).errors == ()
+    with omnigraph.open(graph.uri) as fresh:
+        assert ages(fresh) == expected
+
+
+@pytest.mark.parametrize("point", [FailPoint.WRITE_ALL_STAGED, FailPoint.PUBLISH_BEFORE_COMMIT])
+def test_a_state_that_was_given_up_is_not_shown_again(
+    graph: omnigraph.Graph, point: FailPoint
+) -> None:
+    commits = [put(graph, "a", age) for age in range(5)]
+    with omnigraph.open(graph.uri) as other:
+        ages(other, commits[1])
+
+        def meanwhile() -> None:
+            assert clean(graph, keep=1).files_removed
+
+        with armed(point, meanwhile), pytest.raises(omnigraph.NotFoundError) as refused:
+            other.reset(commits[1])
+        assert refused.value.kind is ErrorKind.HISTORY_RECLAIMED
+        # From memory, too, nobody gets it back.
+        for attempt in (
+            lambda: other.reset(commits[1]),
+            lambda: other.tags.create("old", commits[1]),
+            lambda: other.branches.create("old", commits[1]),
+        ):
+            with pytest.raises(omnigraph.NotFoundError):
+                attempt()
+        assert other.branches.list() == ["main"]
+        assert list(other.tags.list()) == []
+    assert ages(graph) == {"a": 4}
+
+
+@pytest.mark.parametrize("point", [FailPoint.CLEANUP_AFTER_RECORD, FailPoint.CLEANUP_AFTER_NEWS])
+def test_a_name_given_meanwhile_keeps_its_state(
+    graph: omnigraph.Graph, point: FailPoint
+) -> None:
+    commits = [put(graph, "a", age) for age in range(5)]
+    kept: list[str] = []
+
+    def meanwhile() -> None:
+        with omnigraph.open(graph.uri) as other:
+            try:
+                other.tags.create("t", commits[1])
+                other.branches.create("b", commits[2])
+                kept.extend(["t", "b"])
+            except omnigraph.NotFoundError as e:
+                assert e.kind is ErrorKind.HISTORY_RECLAIMED
+
+    with armed(point, meanwhile):
+        clean(graph, keep=1)
+    assert bool(kept) == (point is FailPoint.CLEANUP_AFTER_RECORD)
+    with omnigraph.open(graph.uri) as fresh:
+        assert [ages(fresh, name) for name in kept] == [{"a": 1}, {"a": 2}][: len(kept)]
+        clean(fresh, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        assert [ages(fresh, name) for name in kept] == [{"a": 1}, {"a": 2}][: len(kept)]
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        FailPoint.CLEANUP_AFTER_RECORD,
+        FailPoint.CLEANUP_AFTER_NEWS,
+        FailPoint.CLEANUP_BETWEEN_FILES,
+    ],
+)
+def test_a_cleanup_that_dies_is_run_again(graph: omnigraph.Graph, point: FailPoint) -> None:
+    for age in range(5):
+        put(graph, "a", age)
+    with armed(point, Action.RAISE, skip=2 if "between" in point else 0):
+        with pytest.raises(FailPointError):
+            clean(graph, keep=1)
+    put(graph, "b", 1)
+    assert ages(graph) == {"a": 4, "b": 1}
+    clean(graph, keep=1)
+    assert finds_nothing(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        assert ages(fresh) == {"a": 4, "b": 1}
+
+
+def test_a_long_write_that_lives_is_spared(graph: omnigraph.Graph) -> None:
+    for age in range(4):
+        put(graph, "a", age)
+    repository = graph._repository
+    made: list[BulkChange] = []
+
+    def prepare(txn: WriteTxn) -> BulkChange:
+        if not made:
+            kind = txn.schema.catalog.table("node:Person")
+            rows = txn.scan("node:Person", ("id", "name", "age")).slice(0, 1)
+            rows = rows.set_column(0, "id", [["bulk"]]).set_column(1, "name", [["bulk"]])
+            rows = rows.select(table_schema(kind).names).cast(table_schema(kind))
+            files = repository.tables.write_files(kind.table_path, rows, txn.table("node:Person"))
+            txn.consulted.clear()
+            work = BulkWork(
+                type=kind,
+                actions=(Does.APPEND,),
+                change=TableChange(inserted=1),
+                staged=Append(files=files),
+            )
+            made.append(BulkChange(tables={"node:Person": work}))
+            with omnigraph.open(graph.uri) as other:
+                put(other, "b", 1)
+                report = clean(other, keep=1)
+                assert len(report.spared) == 1
+        return made[0]
+
+    receipt = publish(
+        repository, WriteRequest(kind="load", branch=MAIN, prepare=prepare, long=True)
+    )
+    graph.settle()
+    assert receipt.commit is not None
+    with omnigraph.open(graph.uri) as fresh:
+        assert set(ages(fresh)) == {"a", "b", "bulk"}
+        assert list(fresh._repository.objects.names("__recovery")) == []
+    assert clean(graph, keep=1).files_removed
+    assert set(ages(graph)) == {"a", "b", "bulk"}
+
+
+def test_one_table_that_fails_does_not_stop_the_others(
+    graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for age in range(4):
+        put(graph, "a", age)
+        graph.load([{"edge": "Knows", "from": "a", "to": "a"}], mode="overwrite")
+        graph.settle()
+    real = Objects.delete
+
+    def refuses(self: Objects, names: list[str]) -> None:
+        if any(name.startswith("nodes/") for name in names):
+            raise StorageError("access denied", kind=ErrorKind.STORAGE_DENIED)
+        real(self, names)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Objects, "delete", refuses)
+        report = clean(graph, keep=1)
+    assert [(e.type_key, e.error) for e in report.errors] == [("node:Person", "access denied")]
+    assert any(p.type_key == "edge:Knows" and p.files_removed for p in report.places)
+    assert clean(graph, keep=1).errors == ()
+    assert finds_nothing(graph, keep=1)
+
+
+def test_history_stays_walkable_far_back(graph: omnigraph.Graph) -> None:
+    first = put(graph, "a", 0)
+    graph.branches.create("old")
+    put(graph, "o", 1, "old")
+    for age in range(1, 120):
+        put(graph, "a", age)
+    clean(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        assert cleanup(fresh._repository, Policy(keep=1)).places == ()
+        assert len(fresh.commits()) == 121
+        assert len(fresh.commits(first_parent=True)) == 121
+        assert fresh.commit(first).id == first
+        assert fresh.merge("old").outcome == "merged"
+        assert ages(fresh) == {"a": 119, "o": 1}
+
+
+def test_old_records_are_forgotten(graph: omnigraph.Graph) -> None:
+    for age in range(19):
+        put(graph, "a", age)
+        put(graph, "a", -age)
+        clean(graph, keep=1)
+    assert len(numbers(graph._repository.objects)) <= 17
+
+
+def test_the_feed_tells_a_gap(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 0)
+    commits = [put(graph, "a", age) for age in range(1, 6)]
+    clean(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh, pytest.raises(omnigraph.NotFoundError) as gap:
+        list(fresh.changes.commit(commits[1]))
+    assert gap.value.kind is ErrorKind.FEED_GAP
+
+
+def test_a_lease_has_no_thread_before_it_is_held(graph: omnigraph.Graph) -> None:
+    Lease(graph._repository.objects, "01X").end()
