@@ -29,6 +29,7 @@ from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import Target, find_commit, resolve
 from omnigraph.query.engine import QueryEngine
 from omnigraph.results import Commits
+from omnigraph.upkeep import Upkeep
 from omnigraph.view import SnapshotView
 
 
@@ -54,6 +55,11 @@ class Versions(ABC):
     def tags(self) -> Tags:
         """The tags: list, show, create, delete."""
         return Tags(lambda: self._repository)
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        """Looking after the graph: status, check, recovery, cleanup."""
+        return Upkeep(lambda: self._repository)
 
     @cached_property
     def changes(self) -> Changes:

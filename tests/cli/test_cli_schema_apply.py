@@ -94,9 +94,17 @@ def test_yes_and_data_loss_confirm(graph: Path, file: Path) -> None:
     file.write_text(LESS)
     hard = answer("schema", "plan", graph, "--schema", file, "--allow-data-loss")
     assert hard["steps"][0]["mode"] == "hard"
+    dry = ok("schema", "apply", graph, "--schema", file, "--allow-data-loss", "--dry-run")
+    assert "given up, for the next cleanup to reclaim" in dry.stdout
     told = answer("schema", "apply", graph, "--schema", file, "--yes")
     assert told["applied"]
     assert [s["kind"] for s in told["steps"] if s["destructive"]] == ["drop_property"]
+
+
+def test_data_loss_names_what_reclaims_it(graph: Path, file: Path) -> None:
+    file.write_text(LESS)
+    said = ok("schema", "apply", graph, "--schema", file, "--allow-data-loss")
+    assert said.stdout.splitlines()[-1] == f"Next: omnigraph cleanup {graph} --keep 1 --confirm"
 
 
 def test_rows_in_the_way_are_named(graph: Path, file: Path) -> None:

@@ -16,8 +16,8 @@ from omnigraph.maintain.retention import Policy
 from omnigraph.manifest.snapshot import MAIN, TableChange
 from omnigraph.manifest.sweeps import numbers
 from omnigraph.schema.arrow import table_schema
-from omnigraph.storage.objects import Objects
 from omnigraph.storage.changes import Append
+from omnigraph.storage.objects import Objects
 from omnigraph.testing.clock import ManualClock
 from omnigraph.write.intents import Lease
 from omnigraph.write.plan import Action as Does
@@ -282,9 +282,7 @@ def test_a_state_that_was_given_up_is_not_shown_again(
 
 
 @pytest.mark.parametrize("point", [FailPoint.CLEANUP_AFTER_RECORD, FailPoint.CLEANUP_AFTER_NEWS])
-def test_a_name_given_meanwhile_keeps_its_state(
-    graph: omnigraph.Graph, point: FailPoint
-) -> None:
+def test_a_name_given_meanwhile_keeps_its_state(graph: omnigraph.Graph, point: FailPoint) -> None:
     commits = [put(graph, "a", age) for age in range(5)]
     kept: list[str] = []
 
@@ -318,9 +316,9 @@ def test_a_name_given_meanwhile_keeps_its_state(
 def test_a_cleanup_that_dies_is_run_again(graph: omnigraph.Graph, point: FailPoint) -> None:
     for age in range(5):
         put(graph, "a", age)
-    with armed(point, Action.RAISE, skip=2 if "between" in point else 0):
-        with pytest.raises(FailPointError):
-            clean(graph, keep=1)
+    skip = 2 if "between" in point else 0
+    with armed(point, Action.RAISE, skip=skip), pytest.raises(FailPointError):
+        clean(graph, keep=1)
     put(graph, "b", 1)
     assert ages(graph) == {"a": 4, "b": 1}
     clean(graph, keep=1)

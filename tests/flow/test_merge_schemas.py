@@ -263,6 +263,17 @@ def test_a_schema_change_is_reverted_with_its_values(graph: omnigraph.Graph) -> 
     assert ages(graph) == {"a": 1, "c": None}
 
 
+def test_a_schema_change_without_rows_is_reverted(graph: omnigraph.Graph) -> None:
+    apply(graph, "main", BOTH + "node Port { k: I32 @key }\n")
+    added = graph.snapshot().commit
+    apply(graph, "main", BOTH + 'node Port @description("p") { k: I32 @key }\n')
+    assert revert(graph._repository, graph.snapshot().commit).outcome == "merged"
+    assert graph.catalog.nodes["Port"].description is None
+    assert revert(graph._repository, added).outcome == "merged"
+    assert set(graph.catalog.nodes) == {"Person", "City"}
+    assert ages(graph) == {"a": 1}
+
+
 def test_a_merge_that_is_overtaken_is_made_again(graph: omnigraph.Graph) -> None:
     from omnigraph.failpoints import FailPoint, armed
 

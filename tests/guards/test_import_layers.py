@@ -22,7 +22,7 @@ LAYERS = (
     ("maintain",),
     ("pipeline",),
     ("view",),
-    ("branching", "changes"),
+    ("branching", "changes", "upkeep"),
     ("versions",),
     ("graph", "spark"),
     ("cli",),

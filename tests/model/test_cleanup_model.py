@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ PEOPLE = st.builds(
     NAMES,
     st.integers(0, 99),
 )
-ROWS = st.lists(PEOPLE, min_size=1, max_size=3)
+ROWS = st.lists(PEOPLE, min_size=1, max_size=3, unique_by=lambda row: row["data"]["name"])
 MODES = st.sampled_from(["merge", "overwrite"])
 STAGES = [
     FailPoint.STAGE_AFTER_COMMIT,
@@ -149,11 +150,12 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
     ) -> None:
         if branch not in self.branches():
             return
-        with omnigraph.open(self.place) as victim, armed(point, _die, times=None):
-            try:
-                victim.load(rows, mode=mode, branch=branch)
-            except _Killed:
-                pass
+        with (
+            omnigraph.open(self.place) as victim,
+            armed(point, _die, times=None),
+            suppress(_Killed, omnigraph.ConstraintError),  # Nobody may be taken who is known.
+        ):
+            victim.load(rows, mode=mode, branch=branch)
         self.learn(branch)
 
     @rule(
@@ -225,11 +227,8 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), keep=st.integers(1, 3), point=st.sampled_from(CLEANUPS))
     def killed_cleanup(self, which: int, keep: int, point: FailPoint) -> None:
-        with armed(point, _die, skip=1 if "between" in point else 0):
-            try:
-                cleanup(self.handles[which]._repository, Policy(keep=keep), confirm=True)
-            except _Killed:
-                pass
+        with armed(point, _die, skip=1 if "between" in point else 0), suppress(_Killed):
+            cleanup(self.handles[which]._repository, Policy(keep=keep), confirm=True)
 
     # -- laws ------------------------------------------------------------------------------------
 
@@ -239,6 +238,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         with omnigraph.open(self.place) as fresh:
             for name in fresh.branches.list():
                 view = fresh.snapshot(name)
+                self.note_recoveries(fresh, name)
                 assert content(view) == self.shown[view.commit.id], name
             for name, commit in self.tags.items():
                 assert content(fresh.snapshot(tag=name)) == self.shown[commit], name
@@ -251,6 +251,19 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
                     self.gone.add(commit)
                 else:
                     assert found == self.shown[commit]
+
+    def note_recoveries(self, fresh: omnigraph.Graph, branch: str) -> None:
+        """A write that was given up is told by a commit that shows what was there before."""
+        unknown = []
+        for commit in fresh.commits(branch=branch, first_parent=True):
+            if commit.id in self.shown or commit.parent_id is None:
+                break
+            assert (commit.kind, commit.actor) == ("recovery", "omnigraph:recovery")
+            unknown.append(commit)
+        for commit in reversed(unknown):
+            assert commit.parent_id is not None
+            self.shown[commit.id] = self.shown[commit.parent_id]
+            self.made.append(commit.id)
 
     def attempt(self, command: Any, commit: str | None = None) -> bool:
         """Run a command; it may be refused, but only for a reason."""

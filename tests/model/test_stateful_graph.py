@@ -1,10 +1,11 @@
-"""Any history of loads, refusals, crashes, stale handles and reopens agrees with plain dicts."""
+"""Any history of loads, maintenance, crashes, stale handles and reopens agrees with plain dicts."""
 
 from __future__ import annotations
 
 import io
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import omnigraph
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.storage import compact, tables
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 CITIES = st.sampled_from(["x", "y", "z"])
@@ -46,8 +48,11 @@ BEFORE = [
 class StoreAgreesWithModel(RuleBasedStateMachine):
     """Two handles on one graph, one of them usually stale, beside a model."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(tail=st.sampled_from([2, 4, 48]), cache=st.sampled_from([1, 1 << 20]))
+    def begin(self, tail: int, cache: int) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(compact, "TAIL_MAX", tail)
+        self.patch.setattr(tables, "CACHE_BYTES_MAX", cache)
         self.folder = Path(tempfile.mkdtemp())
         self.model = GraphModel()
         self.handles = [
@@ -66,6 +71,7 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
         for handle in self.handles:
             handle.close()
         shutil.rmtree(self.folder)
+        self.patch.undo()
 
     @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES)
     def load(self, which: int, records: list[dict], mode: str) -> None:
@@ -108,6 +114,21 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
                 self.expect(lambda: self.handles[which].load(records, mode=mode), records, mode)
             except FailPointError:
                 assert arm.fired
+
+    @rule(which=st.integers(0, 1), whole=st.booleans())
+    def maintain(self, which: int, whole: bool) -> None:
+        """Indexes and other files: nobody can tell."""
+        handle = self.handles[which]
+        done = handle.build_indexes() if whole else handle.optimize()
+        assert not any(
+            change.total for change in (done.commit.changes if done.commit else {}).values()
+        )
+        assert (handle.build_indexes() if whole else handle.optimize()).commit is None
+
+    @rule(which=st.integers(0, 1), point=st.sampled_from(BEFORE))
+    def die_in_maintenance(self, which: int, point: FailPoint) -> None:
+        with armed(point, Action.RAISE), suppress(FailPointError):
+            self.handles[which].optimize()
 
     @rule(which=st.integers(0, 1))
     def reopen(self, which: int) -> None:

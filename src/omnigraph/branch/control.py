@@ -15,6 +15,7 @@ from typing import Any
 
 from omnigraph.errors import AlreadyExistsError, ConflictError, ErrorKind, NotFoundError, UsageError
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.manifest.kept import reclaimed
 from omnigraph.manifest.refs import (
     BranchRef,
     branch_names,
@@ -29,7 +30,7 @@ from omnigraph.manifest.refs import (
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.store import ManifestStore
-from omnigraph.write.fence import check_still_kept, reclaimed
+from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import restate
 

@@ -10,6 +10,12 @@ import click
 
 from omnigraph.cli.boundary import App
 from omnigraph.cli.commands.branch import branch_group
+from omnigraph.cli.commands.care import (
+    check_command,
+    cleanup_command,
+    recovery_group,
+    status_command,
+)
 from omnigraph.cli.commands.changes import changes_group
 from omnigraph.cli.commands.commit import commit_group
 from omnigraph.cli.commands.diff import diff_command
@@ -88,6 +94,10 @@ for _command in (
     schema_group,
     optimize_command,
     index_group,
+    status_command,
+    check_command,
+    cleanup_command,
+    recovery_group,
     lint_command,
     fmt_command,
     version_command,

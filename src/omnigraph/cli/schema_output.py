@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import one_line, write_bytes, write_text
 from omnigraph.maintain.schema_apply import SchemaApplyResult
-from omnigraph.schema.migrate import SchemaPlan, Step
+from omnigraph.schema.migrate import DropMode, SchemaPlan, Step
 from omnigraph.schema.migrate.text import headline, mark, remarks, total
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def print_applied(result: SchemaApplyResult, settings: Settings) -> None:
         text.append("commit ")
         text.append(result.commit.id, "yellow")
         text.append(f" on {one_line(result.branch)}")
+        if any(step.mode is DropMode.HARD for step in result.plan.destructive):
+            text.append(f"\nNext: omnigraph cleanup {one_line(result.uri)} --keep 1 --confirm")
     elif result.plan:
         text.append("\nNothing was changed: this was a dry run, and it would succeed")
     _write(text)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import one_line, write_bytes, write_text
 from omnigraph.maintain.indexes import IndexState, IndexStatus
-from omnigraph.maintain.optimize import BUSY, OptimizeResult, TableOptimized
+from omnigraph.maintain.optimize import BUSY, DRIFTED, OptimizeResult, TableOptimized
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -32,7 +32,7 @@ _STATE_STYLES = {
 }
 _REASONS = {
     BUSY: "others wrote it all the time: try again later",
-    "drift_needs_repair": "another program changed it: see 'omnigraph repair'",
+    DRIFTED: "another program changed it: see 'omnigraph repair'",
 }
 
 

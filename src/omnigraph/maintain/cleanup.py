@@ -262,9 +262,7 @@ class _Sweep:
 
     def run(self, progress: Progress | None) -> list[Cleaned]:
         """Manifests first: a state that is going to lose its tables is not found any more."""
-        tables = [
-            path for kind in ("nodes", "edges") for path in self._objects.folders(kind)
-        ]
+        tables = [path for kind in ("nodes", "edges") for path in self._objects.folders(kind)]
         steps: list[tuple[str, str, Callable[[str], Cleaned]]] = [
             *((self._branch_key(path), path, self._manifests) for path in self._kept.datasets),
             ("refs", BRANCHES, self._refs),

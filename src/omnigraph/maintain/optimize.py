@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
@@ -40,8 +40,13 @@ CONCURRENCY = 8
 REPLANS_MAX = 5
 """A table that others write so often while it is worked on is left for the next time."""
 BUSY = "busy"
+DRIFTED = "drift_needs_repair"
 _RULES = "1"
 """Another value makes tables be looked at again that were in order by older rules."""
+
+
+ForeignHead = Callable[[TablePin], int | None]
+"""The version of a table that another program made on top of what was published, if one did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +108,13 @@ def optimize(
     types: Sequence[str] = (),
     actor: str | None = None,
     message: str | None = None,
+    foreign_head: ForeignHead | None = None,
 ) -> OptimizeResult:
-    """Join small files, leave deleted rows out, build and extend indexes. Changes no answer."""
-    work = _Maintenance(types, join=True, whole=False)
+    """Join small files, leave deleted rows out, build and extend indexes. Changes no answer.
+
+    A table that another program moved (``foreign_head``) is left as it is.
+    """
+    work = _Maintenance(types, join=True, whole=False, foreign_head=foreign_head)
     return _run(repository, work, "optimize", branch, actor, message)
 
 
@@ -180,10 +189,18 @@ class _Planned:
 class _Maintenance:
     """Maintenance as a function of the snapshot that it is carried out on."""
 
-    def __init__(self, types: Sequence[str], *, join: bool, whole: bool) -> None:
+    def __init__(
+        self,
+        types: Sequence[str],
+        *,
+        join: bool,
+        whole: bool,
+        foreign_head: ForeignHead | None = None,
+    ) -> None:
         self._types = types
         self._join = join
         self._whole = whole
+        self._foreign_head = foreign_head
         self._workers = concurrency()
         self._gate = BoundedSemaphore(self._workers)
         self._planned: dict[str, _Planned] = {}
@@ -239,6 +256,10 @@ class _Maintenance:
         outcome = TableOptimized(type_key=key, pending_indexes=pending)
         if upkeep is None:
             return _Planned(pin=pin, work=None, outcome=outcome)
+        head = self._foreign_head(pin) if self._foreign_head is not None else None
+        if head is not None:
+            drifted = replace(outcome, skipped=DRIFTED, lance_head_version=head)
+            return _Planned(pin=pin, work=None, outcome=drifted)
         return _Planned(
             pin=pin,
             work=_work(graph_type, upkeep, label if self._join and not pending else ""),

@@ -243,7 +243,7 @@ def _settled(repository: Repository, item: PendingIntent) -> list[Recovered]:
     return []
 
 
-class _PublishedMeanwhile(Exception):  # noqa: N818 - good news
+class _PublishedMeanwhile(Exception):
     """A write that was about to be revoked has made it. Ends the revocation."""
 
 
@@ -316,5 +316,3 @@ def _recorded(
     hit(FailPoint.RECOVERY_BEFORE_DROP)
     repository.objects.delete([item.name for item in items])
     return list(rows)
-
-

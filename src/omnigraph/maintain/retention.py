@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from omnigraph.branch.history import branch_heads
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, UsageError
@@ -108,7 +108,7 @@ class Retained:
         versions = self.datasets[path]
         there = list(versions.written)
         young = {v for v, at_us in versions.written.items() if at_us >= cut_us}
-        lately = {v for v, after in zip(there, there[1:], strict=False) if after in young}
+        lately = {v for v, after in pairwise(there) if after in young}
         restated = self.restated.get(path, set())
         stated = (self.whole.get(path, set()) | lately) - restated
         newest = {versions.newest} if versions.branch is not None else set[int]()
@@ -169,9 +169,7 @@ def retained(
     return found
 
 
-def _given_up(
-    repository: Repository, told: int, before: int | None
-) -> tuple[SweepRecord, ...]:
+def _given_up(repository: Repository, told: int, before: int | None) -> tuple[SweepRecord, ...]:
     """Records of earlier cleanups: of all that are over, and of those that may be running."""
     numbered = [n for n in numbers(repository.objects) if n >= told]
     found = [repository.sweeps.record(n) for n in numbered if before is None or n < before]
@@ -236,7 +234,7 @@ def _shown_lately(versions: Versions, policy: Policy, now_us: int) -> Iterator[i
     """Versions that were the newest one within the grace window, also of a branch that ended."""
     there = list(versions.written)
     cut_us = now_us - round(policy.grace_s * 1e6)
-    for version, following in zip(there, there[1:], strict=False):
+    for version, following in pairwise(there):
         if versions.written[following] > cut_us:
             yield version
     if there and (versions.branch is not None or versions.written[there[-1]] > cut_us):

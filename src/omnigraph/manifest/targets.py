@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.manifest.kept import check_kept
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.lookup import (
     COMMIT_ID_LENGTH,
@@ -104,7 +105,7 @@ def resolve(repository: Repository, target: Target) -> Snapshot:
     if target.tag is not None:
         return _tagged(repository, target.tag)
     if target.commit is not None:
-        return repository.lineage.snapshot(find_commit(repository, target).place)
+        return _whole(repository, find_commit(repository, target).place)
     branch = target.branch if target.branch is not None else MAIN
     newest = repository.head(branch).snapshot
     if target.version is not None:
@@ -115,9 +116,17 @@ def resolve(repository: Repository, target: Target) -> Snapshot:
                 hint=f"its versions are 1 to {newest.version}",
                 details={"branch": branch, "version": target.version},
             )
-        place = ManifestPlace(path=newest.path, version=target.version)
-        return repository.lineage.snapshot(place)
-    return newest if target.at_us is None else _at(repository, newest, target.at_us)
+        return _whole(repository, ManifestPlace(path=newest.path, version=target.version))
+    if target.at_us is None:
+        return newest
+    return _whole(repository, _at(repository, newest, target.at_us).place)
+
+
+def _whole(repository: Repository, place: ManifestPlace) -> Snapshot:
+    """A past state that can be read. Raises ``NotFoundError`` if a cleanup took its tables."""
+    snapshot = repository.lineage.snapshot(place)
+    check_kept(repository, place, repository.branch(MAIN).head.snapshot.swept)
+    return snapshot
 
 
 def find_commit(repository: Repository, target: Target) -> GraphCommit:
@@ -155,7 +164,11 @@ def _left_behind(lineage: Lineage, head: Snapshot) -> Iterator[Snapshot]:
     """What a branch showed each time before it was set back."""
     state = head
     while state.rewound_at > 1:
-        state = lineage.snapshot(ManifestPlace(path=state.path, version=state.rewound_at - 1))
+        before = ManifestPlace(path=state.path, version=state.rewound_at - 1)
+        found = _if_kept(lineage, before)
+        if found is None:
+            return
+        state = found
         yield state
 
 
@@ -189,8 +202,7 @@ def _named(repository: Repository, name: str) -> Snapshot:
     if tag is not None:
         return repository.lineage.snapshot(tag.place)
     if looks_like_commit(name):
-        target = Target(commit=name)
-        return repository.lineage.snapshot(find_commit(repository, target).place)
+        return _whole(repository, find_commit(repository, Target(commit=name)).place)
     raise NotFoundError(
         f"no branch, tag or commit '{name}' in {repository.location.uri}",
         kind=ErrorKind.BRANCH_NOT_FOUND,

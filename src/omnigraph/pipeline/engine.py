@@ -16,9 +16,10 @@ from typing import Any, cast
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.storage.inputs import UnreadableInput, find_inputs
 
-AUTO_BYTES = 1 << 30
-"""Files of this size together are for Spark. One process needs about 2.5 times the size of JSONL
-in memory, and packed or columnar files more."""
+AUTO_BYTES = 2 << 30
+"""Files of this size together are for Spark. Measured (`benchmarks/spark_auto.py`): one process needs
+0.25 GiB and 1.2 to 1.3 times the size of JSONL, 2.7 GiB here. Spark on one machine needs 1.5 to 2.6
+GiB, hardly more for larger inputs, and half a minute or more in a fresh process before it pays."""
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".gz", ".zst", ".zstd")
 """Of files that only Spark reads."""
 

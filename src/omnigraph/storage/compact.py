@@ -136,8 +136,8 @@ class Fold(Rework):
         fragments = [f for f in table.layout.fragments if f.id in wanted]
         parts = table.fragment_columns(fragments, names)
         columns = [
-            pa.chunked_array([chunk for part in parts for chunk in part[i].chunks])
-            for i in range(len(names))
+            pa.chunked_array([chunk for part in parts for chunk in part[i].chunks], field.type)
+            for i, field in enumerate(table.dataset.schema)
         ]
         rows = pa.table(columns, schema=table.dataset.schema)
         old = [_fragment(current, fragment.id) for fragment in fragments]

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import chain, count
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -112,7 +113,9 @@ class Writer:
 
     def fresh(self, names: Sequence[str]) -> str:
         """A variable's name that the query does not have yet."""
-        name = next(n for n in names if n not in self._used)
+        # A large query may need more names than there are.
+        numbered = (f"{name}{number}" for number in count(2) for name in names)
+        name = next(n for n in chain(names, numbered) if n not in self._used)
         self._used.add(name)
         return name
 

@@ -74,7 +74,10 @@ def recoveries(repository: Repository) -> list[Recovered]:
     """Everything that was recovered so far, oldest first."""
     table = read_records(repository.location, AUDIT_PATH)
     rows: list[dict[str, Any]] = table.to_pylist() if table is not None else []
-    found = [
-        Recovered(**(row | {"recovery_kind": RecoveryKind(row["recovery_kind"])})) for row in rows
-    ]
+    found = [_recovered(row) for row in rows]
     return sorted(found, key=lambda row: row.at)
+
+
+def _recovered(row: dict[str, Any]) -> Recovered:
+    kind: Any = RecoveryKind(row["recovery_kind"])
+    return Recovered(**(row | {"recovery_kind": kind}))

@@ -9,7 +9,8 @@ that it spared them. And whoever shows a past state again learns here whether it
 
 from __future__ import annotations
 
-from omnigraph.errors import ConflictError, ErrorKind, NotFoundError
+from omnigraph.errors import ConflictError, ErrorKind
+from omnigraph.manifest.kept import check_kept
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
 from omnigraph.write.delta import Adoption, GraphDelta
@@ -46,18 +47,6 @@ class Fence:
         check_kept(self._repository, place, swept)
 
 
-def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None:
-    """Raise ``NotFoundError`` if the state at a place gave its tables up to a cleanup."""
-    record = repository.sweeps.record(swept) if swept else None
-    if record is None:
-        return
-    kept = record.keeps(place)
-    if kept is None:  # Made after that cleanup, or gone with one before it.
-        kept = repository.manifest(place.path).exists(place.version)
-    if not kept:
-        raise reclaimed(place)
-
-
 def check_still_kept(repository: Repository, snapshot: Snapshot) -> None:
     """Raise ``NotFoundError`` if a state that was just given a name had been given up already.
 
@@ -68,16 +57,6 @@ def check_still_kept(repository: Repository, snapshot: Snapshot) -> None:
     if known is not None and known.head.snapshot.place == snapshot.place:
         return
     check_kept(repository, snapshot.place, repository.head(MAIN).snapshot.swept)
-
-
-def reclaimed(place: ManifestPlace) -> NotFoundError:
-    """A state whose tables a cleanup took."""
-    return NotFoundError(
-        f"the state at version {place.version} of {place.path} was reclaimed",
-        kind=ErrorKind.HISTORY_RECLAIMED,
-        hint="choose a newer one; tags keep commits from being reclaimed",
-        details={"path": place.path, "version": place.version},
-    )
 
 
 def outrun(operation_id: str) -> ConflictError:

@@ -48,7 +48,6 @@ class Intent:
     renewed_us: int
     """When it was last heard of, by the clock of the store."""
 
-
     @property
     def began_us(self) -> int:
         """When the write began, by the clock of its own machine: a ULID begins with its time."""

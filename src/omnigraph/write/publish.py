@@ -197,6 +197,8 @@ class _Operation:
         self._pending = False
         """A commit was sent, is not there, and could still arrive: its version is not taken."""
         self._unknown_outcomes = 0
+        self._outrun = False
+        """A cleanup came in between: what this write began with may be gone."""
         self._fence = Fence(repository, self._id)
         self._lease = Lease(repository.objects, self._id) if request.long else None
 
@@ -237,7 +239,7 @@ class _Operation:
             self._lease.hold(self._plan(txn, {}).encode())
         txn, work = self._prepare(head)
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            if not work and not self._must_commit:
+            if not work and not self._must_commit and txn.shown is None:
                 head = self._branch.refresh() if txn.consulted else txn.head
                 if txn.same_world(head.snapshot, txn.consulted):
                     return Receipt(commit=None, changes={}, attempts=attempt)
@@ -289,6 +291,8 @@ class _Operation:
                 if head.snapshot.version == txn.snapshot.version or (
                     same_schema and isinstance(e, (NotFoundError, InputError))
                 ):
+                    if isinstance(e, CorruptionError) and self._outrun:
+                        raise outrun(self._id) from e
                     raise
                 continue
             # Checking a large delta takes as much memory again; writing it will need the room.
@@ -353,7 +357,9 @@ class _Operation:
         """Whether everything must be put into files anew: a cleanup may have deleted them."""
         if not self._fence.crossed(head.snapshot):
             return False
+        self._outrun = True
         self._stager.start_over()
+        self._fence.check_shown_again(head.snapshot, self._delta, self._branch)
         bulk = self._delta.tables.values() if isinstance(self._delta, BulkChange) else ()
         if any(not isinstance(item.staged, tuple) for item in bulk):
             raise outrun(self._id)  # Files that somebody else made, and thinks that they are there.

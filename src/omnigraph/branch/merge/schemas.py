@@ -18,6 +18,7 @@ from omnigraph.branch.merge.bases import History, pin_of, version_of
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, SideNames
 from omnigraph.branch.types import ColumnPair
 from omnigraph.errors import SchemaError
+from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.catalog import Catalog, GraphType
@@ -88,6 +89,9 @@ def under_one_schema(
     schemas = [repository.schema(s.schema_hash) for s in (bases[0], ours, theirs)]
     texts = [SchemaText(catalog=s.catalog, source=s.source) for s in schemas]
     found = reconcile(texts[0], texts[1], texts[2], prefer=prefer)
+    if found.numbers_used:
+        first = claim_numbers(repository.objects, found.schema.catalog.next_id, found.numbers_used)
+        found = reconcile(texts[0], texts[1], texts[2], prefer=prefer, numbers_from=first)
     seen = _seen(repository, theirs, schemas[2], found.renumbered)
     if found.conflicts:
         told = tuple(_told(c, names) for c in found.conflicts)

@@ -54,17 +54,28 @@ class Reconciled:
     conflicts: tuple[SchemaConflict, ...] = ()
     renumbered: Mapping[int, int] = field(default_factory=dict[int, int])
     """Numbers of theirs that go on as numbers of ours: types, table lives and properties."""
+    numbers_used: int = 0
+    """How many numbers are new: properties that an interface of one side brings to a node of the
+    other."""
 
 
 def reconcile(
-    base: SchemaText, ours: SchemaText, theirs: SchemaText, *, prefer: Prefer | None = None
+    base: SchemaText,
+    ours: SchemaText,
+    theirs: SchemaText,
+    *,
+    prefer: Prefer | None = None,
+    numbers_from: int = 0,
 ) -> Reconciled:
-    """Merge two schemas. ``prefer`` decides conflicts; those of the whole remain."""
+    """Merge two schemas. ``prefer`` decides conflicts; those of the whole remain.
+
+    New numbers, where any are needed, are handed out from ``numbers_from`` on.
+    """
     if theirs.catalog == base.catalog or theirs.catalog == ours.catalog:
         return Reconciled(schema=ours)
     if ours.catalog == base.catalog:
         return Reconciled(schema=theirs)
-    return _Merge(base.catalog, ours, theirs, prefer).run()
+    return _Merge(base.catalog, ours, theirs, prefer, numbers_from).run()
 
 
 _MISSING = object()
@@ -72,8 +83,14 @@ _MISSING = object()
 
 class _Merge:
     def __init__(
-        self, base: Catalog, ours: SchemaText, theirs: SchemaText, prefer: Prefer | None
+        self,
+        base: Catalog,
+        ours: SchemaText,
+        theirs: SchemaText,
+        prefer: Prefer | None,
+        numbers_from: int,
     ) -> None:
+        self._numbers_from = numbers_from
         self._base = things_of(base)
         self._ours = things_of(ours.catalog)
         self._our_schema = ours
@@ -114,9 +131,12 @@ class _Merge:
             )
             return Reconciled(schema=self._our_schema, conflicts=(conflict,))
         # The order of the text, as every catalog has it.
-        catalog = replace(resolve(catalog, source).catalog, next_id=self._next_id)
-        schema = SchemaText(catalog=catalog, source=source)
-        return Reconciled(schema=schema, renumbered=self._renumbered)
+        written = resolve(catalog, source, numbers_from=self._numbers_from)
+        return Reconciled(
+            schema=SchemaText(catalog=written.catalog, source=source),
+            renumbered=self._renumbered,
+            numbers_used=written.numbers_used,
+        )
 
     # -- one thing -------------------------------------------------------------------------------
 

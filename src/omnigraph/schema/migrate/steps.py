@@ -51,7 +51,8 @@ class DropMode(StrEnum):
     SOFT = "soft"
     """It stays readable in the past until cleanup."""
     HARD = "hard"
-    """Its files are to be reclaimed as soon as nothing that is kept shows them."""
+    """Somebody has said that it is given up: the next cleanup that keeps no older state may reclaim
+    it. Until then the past still shows it."""
 
 
 class LintCode(StrEnum):

@@ -88,7 +88,7 @@ def test_a_deletion_reads_no_column_again(tmp_path):
     assert len(ids(made.store.open(first.name))) == 200
 
 
-def test_an_update_reads_only_the_new_file(tmp_path):
+def test_an_update_reads_nothing_back(tmp_path):
     made = Versions(tmp_path)
     first = made.append(None, node_rows(f"a{i}" for i in range(200)))
     ids(first)
@@ -99,7 +99,7 @@ def test_an_update_reads_only_the_new_file(tmp_path):
         asked.append([f.live_rows for f in fragments]) or read(fragments, names)
     )
     found = ids(second)
-    assert asked == [[2]], "one file with the updated and the new row"
+    assert not any(asked), "the updated and the new row were written here"
     assert sorted(found) == sorted([f"a{i}" for i in range(200)] + ["b"])
 
 

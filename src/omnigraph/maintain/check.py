@@ -1,0 +1,299 @@
+"""Is this graph whole? Every promise that the stored bytes make is looked at, on every branch.
+
+    refs, tags, lineage, schemas -> tables -> files -> rows -> [findings]
+
+Nothing is changed. A finding says what is wrong, where, and what to do about it. Tables that
+several states share are looked at once.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.maintain.recovery import IntentState, pending_intents, quarantined
+from omnigraph.manifest.refs import branch_names, find_branch, find_tag, tag_names
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TablePin
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.storage.names import TableVersion
+from omnigraph.storage.reach import table_files, version_of
+from omnigraph.storage.tables import Table
+
+RESTORE = "restore it from a copy of the graph"
+EXAMPLES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong."""
+
+    code: str
+    """ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, drift, intent"""
+    where: str
+    message: str
+    remedy: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``check --json`` shows it."""
+        return asdict(self)
+
+
+@dataclass(kw_only=True)
+class CheckReport:
+    """What a check has looked at, and what it found."""
+
+    findings: list[Finding] = field(default_factory=list[Finding])
+    branches: int = 0
+    tags: int = 0
+    commits: int = 0
+    tables: int = 0
+    files: int = 0
+    rows: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``check --json`` shows it."""
+        counts = asdict(self) | {"findings": [finding.to_dict() for finding in self.findings]}
+        return {"ok": self.ok} | counts
+
+
+Progress = Callable[[int, int], None]
+"""Tables done, and how many there are so far."""
+
+
+def check(
+    repository: Repository, *, full: bool = False, progress: Progress | None = None
+) -> CheckReport:
+    """Look at everything that branches and tags lead to.
+
+    Ids and endpoints are always read; with ``full`` every column is.
+    """
+    run = _Check(repository, full=full)
+    run.everything(progress)
+    return run.report
+
+
+class _Check:
+    """One look at a graph."""
+
+    def __init__(self, repository: Repository, *, full: bool) -> None:
+        self._repository = repository
+        self._full = full
+        self._ids: dict[TableVersion, pa.ChunkedArray] = {}
+        self._listed: dict[str, set[str]] = {}
+        self._seen: set[object] = set()
+        self.report = CheckReport()
+
+    def everything(self, progress: Progress | None) -> None:
+        states = [*self._branches(), *self._tags()]
+        self._lineage([state for _, state in states])
+        steps = [(where, state, key) for where, state in states for key in state.pins]
+        for done, (where, state, key) in enumerate(steps):
+            if progress is not None:
+                progress(done, len(steps))
+            with self._telling("table", f"{where} {key}", RESTORE):
+                self._table(where, state, state.pins[key])
+        for where, state in states:
+            with self._telling("schema", where, RESTORE):
+                self._endpoints(where, state)
+        self._intents()
+        if progress is not None:
+            progress(len(steps), len(steps))
+
+    @contextmanager
+    def _telling(self, code: str, where: str, remedy: str) -> Generator[None]:
+        """An error is a finding, and the check goes on."""
+        try:
+            yield
+        except OmnigraphError as e:
+            self._tell(code, where, e.message, e.hint or remedy)
+
+    def _tell(self, code: str, where: str, message: str, remedy: str) -> None:
+        found = Finding(code=code, where=where, message=message, remedy=remedy)
+        self.report.findings.append(found)
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def _branches(self) -> Iterator[tuple[str, Snapshot]]:
+        objects = self._repository.objects
+        for name in (MAIN, *branch_names(objects)):
+            where = f"branch {name}"
+            with self._telling("ref", where, RESTORE):
+                if name == MAIN:
+                    head = self._repository.head(MAIN).snapshot
+                else:
+                    ref = find_branch(objects, name)
+                    if ref is None:
+                        continue
+                    head = self._repository.manifest(ref.manifest_path).head().snapshot
+                    if head.deleted or head.branch != name:
+                        continue  # Ended or renamed by somebody who died before its ref said so.
+                self.report.branches += 1
+                yield where, head
+
+    def _tags(self) -> Iterator[tuple[str, Snapshot]]:
+        for name in tag_names(self._repository.objects):
+            where = f"tag {name}"
+            with self._telling("tag", where, f"delete the tag, or {RESTORE}"):
+                tag = find_tag(self._repository.objects, name)
+                if tag is None:
+                    continue
+                self.report.tags += 1
+                state = self._repository.lineage.snapshot(tag.place)
+                if state.head.id != tag.commit_id:
+                    message = (
+                        f"it names commit {tag.commit_id}, but its place shows {state.head.id}"
+                    )
+                    self._tell("tag", where, message, "make the tag again")
+                yield where, state
+
+    # -- lineage ---------------------------------------------------------------------------------
+
+    def _lineage(self, states: list[Snapshot]) -> None:
+        waiting: dict[str, list[GraphCommit]] = {}
+        with self._telling("lineage", "history", "restore __manifest from a copy of the graph"):
+            for commit in self._repository.lineage.reachable(*states):
+                self.report.commits += 1
+                for child in waiting.pop(commit.id, ()):
+                    self._parent(child, commit)
+                for parent in (commit.parent_id, commit.merged_parent_id):
+                    if parent is not None:
+                        waiting.setdefault(parent, []).append(commit)
+        for state in states:
+            if state.head.place == state.place and state.head.manifest_version != state.version:
+                message = f"version {state.version} is named {state.head.manifest_version}"
+                self._tell("lineage", f"commit {state.head.id}", message, RESTORE)
+
+    def _parent(self, child: GraphCommit, parent: GraphCommit) -> None:
+        where = f"commit {child.id}"
+        if child.generation <= parent.generation:
+            message = f"its generation {child.generation} is not above its parent's"
+            self._tell("lineage", where, message, RESTORE)
+        if child.created_at_us < parent.created_at_us:
+            self._tell("lineage", where, "it is older than its parent", RESTORE)
+        if child.path == parent.path and child.manifest_version <= parent.manifest_version:
+            self._tell("lineage", where, "it has no later version than its parent", RESTORE)
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def _table(self, where: str, state: Snapshot, pin: TablePin) -> None:
+        if pin.name in self._seen:
+            return
+        self._seen.add(pin.name)
+        place = f"{where} {pin.table_key}"
+        if state.branch == MAIN and where == f"branch {MAIN}":
+            self._drift(place, pin)
+        table = self._repository.tables.open(pin.name)
+        self.report.tables += 1
+        if not self._files(place, table):
+            return
+        if table.row_count != pin.row_count:
+            message = f"it has {table.row_count} rows, the manifest says {pin.row_count}"
+            self._tell("count", place, message, RESTORE)
+        self._rows(place, table, pin)
+
+    def _files(self, where: str, table: Table) -> bool:
+        """Whether all files of a version are there. One listing for all versions of a table."""
+        path = table.name.path
+        if path not in self._listed:
+            names = set(self._repository.objects.names(path))
+            self._listed[path] = names | {f"{n.rpartition('/')[0]}/" for n in names}
+        needed = set(table_files(table))
+        self.report.files += len(needed)
+        missing = sorted(needed - self._listed[path])
+        for name in missing[:EXAMPLES_MAX]:
+            index = "/_indices/" in name
+            remedy = "run 'omnigraph optimize', which builds the index again" if index else RESTORE
+            self._tell("file", where, f"{name} is missing", remedy)
+        return not missing
+
+    def _rows(self, where: str, table: Table, pin: TablePin) -> None:
+        columns = None if self._full else [n for n in ("id",) if n in table.dataset.schema.names]
+        with self._telling("read", where, RESTORE):
+            ids: list[pa.Array] = []
+            for batch in table.batches(columns):
+                ids.append(batch.column("id"))
+                self.report.rows += batch.num_rows
+            found = pa.chunked_array(ids, pa.string())
+            self._ids[pin.name] = found
+            distinct: int = pc.count_distinct(found).as_py()
+            if distinct != len(found) or found.null_count:
+                repeated = pc.value_counts(found)
+                twice = [v["values"] for v in repeated.to_pylist() if v["counts"] > 1]
+                shown = ", ".join(map(str, twice[:EXAMPLES_MAX]))
+                message = f"{len(found) - distinct} ids are there more than once: {shown}"
+                self._tell("duplicate_id", where, message, "load the rows again with --mode merge")
+
+    def _drift(self, where: str, pin: TablePin) -> None:
+        names = self._repository.objects.names(f"{pin.name.path}/_versions")
+        newest = max((v for v in map(version_of, names) if v is not None), default=0)
+        if newest > pin.name.version:
+            message = f"another program made version {newest}; the graph shows {pin.name.version}"
+            self._tell("drift", where, message, "see 'omnigraph repair'")
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _endpoints(self, where: str, state: Snapshot) -> None:
+        catalog = self._repository.schema(state.schema_hash).catalog
+        declared = {t.table_key: t for t in catalog.types()}
+        for key, pin in state.pins.items():
+            kind = declared.get(key)
+            if kind is None or (pin.type_id, pin.incarnation) != (kind.id, kind.incarnation):
+                message = f"the schema knows no table {pin.type_id:x}-{pin.incarnation:x}"
+                self._tell("schema", f"{where} {key}", message, RESTORE)
+            elif isinstance(kind, EdgeType) and pin.name in self._ids:
+                with self._telling("read", f"{where} {key}", RESTORE):
+                    self._ends(where, state, kind, pin)
+
+    def _ends(self, where: str, state: Snapshot, edge: EdgeType, pin: TablePin) -> None:
+        for column, node in (("src", edge.source), ("dst", edge.target)):
+            ids = self._ids_of(state, f"node:{node}")
+            known = (pin.name, column, ids[0])
+            if known in self._seen:
+                continue
+            self._seen.add(known)
+            dangling = 0
+            example: str | None = None
+            for batch in self._repository.tables.open(pin.name).batches(["id", column]):
+                there = pc.is_in(batch.column(column), value_set=ids[1])
+                lost = batch.filter(pc.invert(there))
+                dangling += lost.num_rows
+                if lost.num_rows and example is None:
+                    example = f"{lost['id'][0].as_py()} leads to {lost[column][0].as_py()!r}"
+            if dangling:
+                message = f"{dangling} edges have no {column}: {example}"
+                remedy = f"load the missing nodes of {node}, or delete the edges"
+                self._tell("endpoint", f"{where} {edge.table_key}", message, remedy)
+
+    def _ids_of(self, state: Snapshot, key: str) -> tuple[TableVersion | None, pa.Array]:
+        pin = state.pins.get(key)
+        if pin is None:
+            return None, pa.array([], pa.string())
+        if pin.name not in self._ids:
+            table = self._repository.tables.open(pin.name)
+            chunks = [batch.column(0) for batch in table.batches(["id"])]
+            self._ids[pin.name] = pa.chunked_array(chunks, pa.string())
+        return pin.name, pa.concat_arrays([*self._ids[pin.name].chunks, pa.array([], pa.string())])
+
+    def _intents(self) -> None:
+        with self._telling("intent", "__recovery", "run 'omnigraph recovery list'"):
+            for item in pending_intents(self._repository):
+                if item.state is IntentState.UNREADABLE:
+                    message = f"it cannot be read: {item.reason}"
+                    self._tell("intent", item.name, message, "run 'omnigraph recovery run'")
+            for name in quarantined(self._repository):
+                message = "it could not be read and was put aside"
+                self._tell("intent", name, message, "look at it, then delete it")

@@ -1,0 +1,172 @@
+"""One look at a graph: how large it is, how its tables lie, what is pending, what to run next.
+
+    listing, newest state, intents -> [status] -> one screen
+
+Everything is counted by listings and from metadata; no rows are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from omnigraph.maintain.indexes import IndexState, IndexStatus, index_status
+from omnigraph.maintain.recovery import IntentState, PendingIntent, pending_intents, quarantined
+from omnigraph.manifest.refs import branch_names, tag_names
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
+from omnigraph.storage.reach import version_of
+
+FRAGMENTS_MANY = 64
+VERSIONS_MANY = 200
+INDEX_ROWS_MIN = 10_000
+"""Smaller tables are looked through as fast as an index is."""
+COVERAGE_MIN = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeStatus:
+    """One type."""
+
+    type_key: str
+    rows: int
+    fragments: int
+    deleted_rows: int
+    """Rows that files still hold although they are gone."""
+    bytes: int
+    """All files of its table, also those that only the past needs."""
+    indexes: int
+    index_coverage: float | None
+    """Of the least covered index; None if it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphStatus:
+    """A graph on one screen."""
+
+    uri: str
+    branch: str
+    commit: GraphCommit
+    types: tuple[TypeStatus, ...]
+    bytes: int
+    """Everything below the root."""
+    objects: int
+    branches: tuple[str, ...]
+    tags: tuple[str, ...]
+    history_depth: int
+    """The longest way back from the newest commit."""
+    versions: int
+    """Manifest versions of the branch that are there."""
+    cleanups: int
+    pending: tuple[PendingIntent, ...]
+    put_aside: tuple[str, ...]
+    advice: tuple[str, ...]
+    """What to run next; empty if nothing needs to be done."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``status --json`` shows it."""
+        return {
+            "uri": self.uri,
+            "branch": self.branch,
+            "graph_commit_id": self.commit.id,
+            "created_at": self.commit.created_at_us,
+            "bytes": self.bytes,
+            "objects": self.objects,
+            "types": [asdict(status) for status in self.types],
+            "branches": list(self.branches),
+            "tags": list(self.tags),
+            "history_depth": self.history_depth,
+            "manifest_versions": self.versions,
+            "cleanups": self.cleanups,
+            "pending": [intent.to_dict() for intent in self.pending],
+            "put_aside": list(self.put_aside),
+            "advice": list(self.advice),
+        }
+
+
+def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
+    """How a graph is doing, as a branch shows it."""
+    snapshot = repository.head(branch).snapshot
+    sizes: dict[str, int] = {}
+    versions = objects = 0
+    for entry in repository.objects.entries(""):
+        folder, _, rest = entry.name.partition("/")
+        key = f"{folder}/{rest.partition('/')[0]}" if folder in ("nodes", "edges") else folder
+        sizes[key] = sizes.get(key, 0) + entry.size
+        objects += 1
+        if entry.size and entry.name.startswith(f"{snapshot.path}/_versions/"):
+            versions += version_of(entry.name) is not None
+    types = _types(repository, snapshot, sizes)
+    pending = tuple(pending_intents(repository))
+    put_aside = tuple(quarantined(repository))
+    return GraphStatus(
+        uri=repository.location.uri,
+        branch=branch,
+        commit=snapshot.head,
+        types=types,
+        bytes=sum(sizes.values()),
+        objects=objects,
+        branches=(MAIN, *branch_names(repository.objects)),
+        tags=tuple(tag_names(repository.objects)),
+        history_depth=snapshot.head.generation,
+        versions=versions,
+        cleanups=snapshot.swept,
+        pending=pending,
+        put_aside=put_aside,
+        advice=tuple(_advice(types, versions, pending, put_aside)),
+    )
+
+
+def _types(
+    repository: Repository, snapshot: Snapshot, sizes: dict[str, int]
+) -> tuple[TypeStatus, ...]:
+    indexes: dict[str, list[IndexStatus]] = {}
+    for index in index_status(repository, snapshot):
+        indexes.setdefault(index.type_key, []).append(index)
+    catalog = repository.schema(snapshot.schema_hash).catalog
+    found: list[TypeStatus] = []
+    for graph_type in catalog.types():
+        key = graph_type.table_key
+        pin = snapshot.pins.get(key)
+        fragments = repository.table(pin).layout.fragments if pin is not None else ()
+        built = [i for i in indexes.get(key, []) if i.state is not IndexState.PENDING]
+        found.append(
+            TypeStatus(
+                type_key=key,
+                rows=snapshot.row_count(key),
+                fragments=len(fragments),
+                deleted_rows=sum(f.physical_rows - f.live_rows for f in fragments),
+                bytes=sizes.get(graph_type.table_path, 0),
+                indexes=len(built),
+                index_coverage=min((i.coverage for i in built), default=None),
+            )
+        )
+    return tuple(found)
+
+
+def _advice(
+    types: Sequence[TypeStatus],
+    versions: int,
+    pending: Sequence[PendingIntent],
+    put_aside: Sequence[str],
+) -> list[str]:
+    said: list[str] = []
+    stuck = [item for item in pending if item.state is not IntentState.RUNNING]
+    if stuck:
+        said.append(f"omnigraph recovery run      {len(stuck)} writes did not end well")
+    if put_aside:
+        said.append(f"look at {put_aside[0]}, then delete it: it could not be read")
+    scattered = [t.type_key for t in types if t.fragments > FRAGMENTS_MANY]
+    uncovered = [
+        t.type_key
+        for t in types
+        if t.rows >= INDEX_ROWS_MIN and (t.index_coverage or 0.0) < COVERAGE_MIN
+    ]
+    if scattered:
+        said.append(f"omnigraph optimize          {scattered[0]} lies in many small files")
+    elif uncovered:
+        said.append(f"omnigraph optimize          indexes of {uncovered[0]} do not cover its rows")
+    if versions > VERSIONS_MANY:
+        said.append(f"omnigraph cleanup --keep 50 {versions:,} versions of the past are kept")
+    return said
