@@ -224,7 +224,9 @@ def _tell(repository: Repository, number: int) -> None:
             return
         for name, head in fresh.items():
             try:
-                restate(repository, repository.branch(name), told)
+                branch = repository.branch(name)
+                branch.refresh()  # A version that is made in vain leaves a file.
+                restate(repository, branch, told)
                 done.add(head.path)
             except NotFoundError as e:
                 if e.kind is not ErrorKind.BRANCH_NOT_FOUND:

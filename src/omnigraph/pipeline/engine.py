@@ -17,9 +17,9 @@ from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.storage.inputs import UnreadableInput, find_inputs
 
 AUTO_BYTES = 2 << 30
-"""Files of this size together are for Spark. Measured (`benchmarks/spark_auto.py`): one process needs
-0.25 GiB and 1.2 to 1.3 times the size of JSONL, 2.7 GiB here. Spark on one machine needs 1.5 to 2.6
-GiB, hardly more for larger inputs, and half a minute or more in a fresh process before it pays."""
+"""Files of this size together are for Spark. Measured (`benchmarks/spark_auto.py`): of JSONL one
+process needs 0.25 GiB and 1.2 to 1.3 times the size, 2.7 GiB here; below it needs less than Spark
+does on the same machine (1.5 to 2.6 GiB), and is faster than a session that must be started."""
 _SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".gz", ".zst", ".zstd")
 """Of files that only Spark reads."""
 
