@@ -7,7 +7,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,12 @@ def interleaved(
     return {name: Timed(seconds=tuple(values)) for name, values in seconds.items()}
 
 
-@dataclass(kw_only=True)
 class Report:
     """What a benchmark found: printed as it comes, and kept for ``--json``."""
 
-    figures: dict[str, Any] = field(default_factory=dict)
-    goals: list[dict[str, Any]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.figures: dict[str, Any] = {}
+        self.goals: list[dict[str, Any]] = []
 
     def goal(self, what: str, value: float, limit: float, unit: str = "x") -> None:
         """A figure that must not pass a limit."""

@@ -11,9 +11,10 @@ several states share are looked at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -48,11 +49,11 @@ class Finding:
         return asdict(self)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
     """What a check has looked at, and what it found."""
 
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: tuple[Finding, ...] = ()
     branches: int = 0
     tags: int = 0
     commits: int = 0
@@ -83,7 +84,7 @@ def check(
     """
     run = _Check(repository, full=full)
     run.everything(progress)
-    return run.report
+    return CheckReport(findings=tuple(run.findings), **run.counts)
 
 
 class _Check:
@@ -95,7 +96,8 @@ class _Check:
         self._ids: dict[TableVersion, pa.ChunkedArray] = {}
         self._listed: dict[str, set[str]] = {}
         self._seen: set[object] = set()
-        self.report = CheckReport()
+        self.findings: list[Finding] = []
+        self.counts: Counter[str] = Counter()
 
     def everything(self, progress: Progress | None) -> None:
         states = [*self._branches(), *self._tags()]
@@ -123,7 +125,7 @@ class _Check:
 
     def _tell(self, code: str, where: str, message: str, remedy: str) -> None:
         found = Finding(code=code, where=where, message=message, remedy=remedy)
-        self.report.findings.append(found)
+        self.findings.append(found)
 
     # -- names -----------------------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ class _Check:
                     head = self._repository.manifest(ref.manifest_path).head().snapshot
                     if head.deleted or head.branch != name:
                         continue  # Ended or renamed by somebody who died before its ref said so.
-                self.report.branches += 1
+                self.counts["branches"] += 1
                 yield where, head
 
     def _tags(self) -> Iterator[tuple[str, Snapshot]]:
@@ -151,7 +153,7 @@ class _Check:
                 tag = find_tag(self._repository.objects, name)
                 if tag is None:
                     continue
-                self.report.tags += 1
+                self.counts["tags"] += 1
                 state = self._repository.lineage.snapshot(tag.place)
                 if state.head.id != tag.commit_id:
                     message = (
@@ -166,7 +168,7 @@ class _Check:
         waiting: dict[str, list[GraphCommit]] = {}
         with self._telling("lineage", "history", "restore __manifest from a copy of the graph"):
             for commit in self._repository.lineage.reachable(*states):
-                self.report.commits += 1
+                self.counts["commits"] += 1
                 for child in waiting.pop(commit.id, ()):
                     self._parent(child, commit)
                 for parent in (commit.parent_id, commit.merged_parent_id):
@@ -197,7 +199,7 @@ class _Check:
         if state.branch == MAIN and where == f"branch {MAIN}":
             self._drift(place, pin)
         table = self._repository.tables.open(pin.name)
-        self.report.tables += 1
+        self.counts["tables"] += 1
         if not self._files(place, table):
             return
         if table.row_count != pin.row_count:
@@ -212,7 +214,7 @@ class _Check:
             names = set(self._repository.objects.names(path))
             self._listed[path] = names | {f"{n.rpartition('/')[0]}/" for n in names}
         needed = set(table_files(table))
-        self.report.files += len(needed)
+        self.counts["files"] += len(needed)
         missing = sorted(needed - self._listed[path])
         for name in missing[:EXAMPLES_MAX]:
             index = "/_indices/" in name
@@ -226,7 +228,7 @@ class _Check:
             ids: list[pa.Array] = []
             for batch in table.batches(columns):
                 ids.append(batch.column("id"))
-                self.report.rows += batch.num_rows
+                self.counts["rows"] += batch.num_rows
             found = pa.chunked_array(ids, pa.string())
             self._ids[pin.name] = found
             distinct: int = pc.count_distinct(found).as_py()

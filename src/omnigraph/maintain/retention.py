@@ -71,7 +71,7 @@ class Versions:
         return max(self.written.values(), default=0)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Retained:
     """What is kept."""
 
