@@ -7,8 +7,8 @@ from omnigraph.testing.measure import measure
 from omnigraph.testing.proxy import CountingProxy
 
 TYPES = 200
-REQUESTS_PER_TYPE_MAX = 40
-REQUESTS_MAX = 20
+OPTIMIZE_REQUESTS_PER_TYPE_MAX = 40
+OPTIMIZE_REQUESTS_MAX = 20
 
 
 def schema() -> str:
@@ -44,8 +44,8 @@ def test_optimize_costs_requests_for_changed_types_only(
             assert graph.optimize().commit is None
         assert io.count() == 1, io.log()
     assert counts[0] == 1, "a look whether somebody published"
-    assert counts[1] <= REQUESTS_MAX + REQUESTS_PER_TYPE_MAX
-    assert counts[4] <= REQUESTS_MAX + 4 * REQUESTS_PER_TYPE_MAX, counts
+    assert counts[1] <= OPTIMIZE_REQUESTS_MAX + OPTIMIZE_REQUESTS_PER_TYPE_MAX
+    assert counts[4] <= OPTIMIZE_REQUESTS_MAX + 4 * OPTIMIZE_REQUESTS_PER_TYPE_MAX, counts
     with omnigraph.open(s3_proxied_root) as cold:
         with measure(s3_proxy) as io:
             assert cold.optimize().commit is None

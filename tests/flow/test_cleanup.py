@@ -424,3 +424,21 @@ def test_the_feed_tells_a_gap(graph: omnigraph.Graph) -> None:
 
 def test_a_lease_has_no_thread_before_it_is_held(graph: omnigraph.Graph) -> None:
     Lease(graph._repository.objects, "01X").end()
+
+
+def test_cleanup_on_every_kind_of_store(store_root: str) -> None:
+    with omnigraph.init(store_root, SCHEMA) as graph:
+        commits = [put(graph, "a", age) for age in range(6)]
+        graph.tags.create("t", commits[1])
+        graph.branches.create("work", commits[2])
+        put(graph, "w", 1, "work")
+        report = clean(graph, keep=1)
+        assert report.errors == ()
+        with omnigraph.open(store_root) as fresh:
+            assert ages(fresh) == {"a": 5}
+            assert ages(fresh, "t") == {"a": 1}
+            assert ages(fresh, "work") == {"a": 2, "w": 1}
+            # A store that counts seconds leaves what is as young as the cleanup itself.
+            assert reclaimed(lambda: ages(fresh, commits[3]))
+            assert fresh.merge("work").outcome == "merged"
+            assert fresh.upkeep.check(full=True).ok
