@@ -276,6 +276,9 @@ class _Operation:
         for _ in range(ATTEMPTS_MAX):
             self._check_not_revoked(head)
             self._mind_cleanups(head)
+            if self._request.expected_commit is not None:
+                # Whatever is wrong with the write on another commit, nobody asked about that one.
+                HeadIs(commit_id=self._request.expected_commit).check(head.snapshot)
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
                 if self._request.view is not None:
