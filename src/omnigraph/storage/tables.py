@@ -39,7 +39,7 @@ from omnigraph.storage.changes import (
     StagedFiles,
     Upsert,
 )
-from omnigraph.storage.columns import ColumnCache, ColumnPart, few_chunks, seeded_columns
+from omnigraph.storage.columns import ColumnCache, ColumnPart, among, few_chunks, seeded_columns
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
 from omnigraph.storage.location import Location
@@ -187,7 +187,7 @@ class Table:
             return np.sort(self.layout.positions(addresses))
         found, start = [np.empty(0, np.int64)], 0
         for part in self._column_parts(column):
-            mask = pc.is_in(part, value_set=values, skip_nulls=True)
+            mask = among(part, values)
             found.append(np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + start)
             start += len(part)
         return np.concatenate(found)
@@ -288,11 +288,11 @@ class Table:
             return self.take(self.positions(column, values), columns)
         if self._fits_cache(len(wanted)):
             table = self.columns(wanted)
-            return table.filter(pc.is_in(table[column], value_set=values)).select(list(columns))
+            return table.filter(among(table[column], values)).select(list(columns))
         if self._finds(column, values):
             return self.where(pc.field(column).isin(values), columns).select(list(columns))
         found = [
-            batch.filter(pc.is_in(batch[column], value_set=values)).select(list(columns))
+            batch.filter(among(batch[column], values)).select(list(columns))
             for batch in self.batches(wanted)
         ]
         return pa.Table.from_batches(found) if found else self._empty(columns)
