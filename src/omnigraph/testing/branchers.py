@@ -8,16 +8,18 @@ NAMES = ("x", "y", "z")
 
 
 def churn(graph: graphs.Graph, name: str, i: int, type_name: str) -> str | None:
-    """Make, write, rename or end one of a few branches that everybody fights over."""
+    """Make, write, merge, rename or end one of a few branches that everybody fights over."""
     seed = sum(map(ord, name)) + i * 7
     branch = NAMES[seed % 3]
-    match seed % 5:
+    match seed % 6:
         case 0:
             graph.branches.create(branch, NAMES[(seed + 1) % 3] if seed % 2 else "main")
         case 1:
             graph.branches.delete(branch)
         case 2:
             graph.branches.rename(branch, NAMES[(seed + 1) % 3])
+        case 3:
+            graph.merge(branch, into=NAMES[(seed + 1) % 3], actor=name, delete_branch=seed % 4 == 0)
         case _:
             return scribble(graph, name, i, type_name, branch)
     return None
