@@ -33,6 +33,8 @@ _CONF = {
     "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false",
     "spark.app.name": "tests",
     "spark.sql.shuffle.partitions": "4",
+    # On a busy machine a worker may need longer than 15 seconds to say who it is.
+    "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.warehouse.dir": (scratch_folder() / "warehouse").as_uri(),
 }
 
