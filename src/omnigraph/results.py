@@ -16,6 +16,8 @@ from omnigraph.manifest.snapshot import GraphCommit, TableChange
 if TYPE_CHECKING:
     import pandas as pd
 
+    from omnigraph.storage.indexing import IndexKind
+
 
 class Rows:
     """Rows in Arrow, with the conversions people ask for."""
@@ -51,6 +53,39 @@ class Rows:
         return f"<{len(self)} rows: {', '.join(self._table.column_names)}>"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexNotice:
+    """A search over rows that no built index covers. Its answer is the same as with one."""
+
+    type_key: str
+    property_name: str
+    kind: IndexKind
+    """Which index the schema asks for."""
+    rows: int
+    rows_uncovered: int
+    next_step: str | None
+    """The command that builds it; None while it cannot be built."""
+
+    def __str__(self) -> str:
+        what = f"{self.rows_uncovered:,} of {self.rows:,} rows of {self.type_key}"
+        where = f"{what} are in no {self.kind} index on {self.property_name}"
+        step = f"'{self.next_step}' builds it" if self.next_step else "it cannot be built yet"
+        return f"{where}: the answer is the same; {step}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``query --json`` and ``explain --json`` show it."""
+        return {
+            "code": "rows_not_indexed",
+            "type_key": self.type_key,
+            "property": self.property_name,
+            "kind": str(self.kind),
+            "rows": self.rows,
+            "rows_uncovered": self.rows_uncovered,
+            "next_step": self.next_step,
+            "message": str(self),
+        }
+
+
 class QueryResult(Rows):
     """The rows of a query, and which state of the graph they are from."""
 
@@ -62,8 +97,11 @@ class QueryResult(Rows):
         branch: str,
         commit_id: str,
         manifest_version: int,
+        notices: tuple[IndexNotice, ...] = (),
     ) -> None:
         super().__init__(table)
+        self.notices = notices
+        """Large searches that no index covers; nothing for most queries."""
         self.query_name = query_name
         self.branch = branch
         self.commit_id = commit_id

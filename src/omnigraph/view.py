@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 from omnigraph.errors import UsageError
 from omnigraph.load.export import write_jsonl
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import FORMAT, MAIN, GraphCommit, Snapshot
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.query.engine import Explanation, QueryEngine, read_of
 from omnigraph.query.exec.limits import Limits
 from omnigraph.query.typed import Query
@@ -127,6 +128,7 @@ class SnapshotView:
             branch=snapshot.branch,
             commit_id=snapshot.head.id,
             manifest_version=snapshot.version,
+            notices=self._engine.notices(prepared, snapshot),
         )
 
     def _read_on_spark(
@@ -136,8 +138,10 @@ class SnapshotView:
         from omnigraph.pipeline.query import query_snapshot
 
         read, values = read_of(query), self._engine.values(query, params)
+        snapshot = self._snapshot
+        search = partial(self._engine.step_rows, snapshot=snapshot, values=values, limits=limits)
         return query_snapshot(
-            self._repository, self._snapshot, read, values, spark, timeout_s=limits.timeout_s
+            self._repository, snapshot, read, values, search, spark, timeout_s=limits.timeout_s
         )
 
     def explain(
@@ -215,7 +219,7 @@ class SnapshotView:
             "graph_branch": None if self.branch == MAIN else self.branch,
             "graph_manifest_version": self.version,
             "graph_commit_id": self.commit.id,
-            "internal_schema_version": FORMAT,
+            "internal_schema_version": self._snapshot.format,
             "datasets": [d.to_dict() for d in self.datasets],
         }
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from cli_support import answer, ok, process, run
 
+from omnigraph.query.exec import coverage
+
 SCHEMA = """\
 node All {
   k: String @key
@@ -379,3 +381,48 @@ def test_arrow_is_not_for_a_terminal(graph: Path, monkeypatch: pytest.MonkeyPatc
     said = run("query", graph, "-e", READ, "--format", "arrow")
     assert said.exit_code == 2
     assert "rows.arrow" in said.stderr
+
+
+# ---------------------------------------------------------------- notices
+
+
+def test_a_large_search_without_an_index_is_remarked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, search = tmp_path / "g", 'match { $d: Doc  search($d.body, "red") } return { $d.slug }'
+    (tmp_path / "doc.pg").write_text("node Doc { slug: String @key  body: String @index }")
+    ok("init", "--schema", tmp_path / "doc.pg", place)
+    lines = [f'{{"type":"Doc","data":{{"slug":"d{i}","body":"red"}}}}\n' for i in range(20)]
+    ok("load", "--data", "-", "--mode", "append", place, stdin="".join(lines))
+    quiet = answer("query", place, "-e", search)
+    assert "notices" not in quiet, "twenty rows are few"
+    said = ok("query", place, "-e", search)
+    assert said.stderr == ""
+    monkeypatch.setattr(coverage, "NOTED_ROWS", dict.fromkeys(coverage.NOTED_ROWS, 20))
+    line = (
+        "20 of 20 rows of node:Doc are in no text index on body: the answer is the same; "
+        "'omnigraph optimize' builds it"
+    )
+    told = answer("query", place, "-e", search)
+    (notice,) = told.pop("notices")
+    assert told == quiet, "the rest of the document is as it was"
+    assert notice == {
+        "code": "rows_not_indexed",
+        "type_key": "node:Doc",
+        "property": "body",
+        "kind": "text",
+        "rows": 20,
+        "rows_uncovered": 20,
+        "next_step": "omnigraph optimize",
+        "message": line,
+    }
+    for form in ("table", "csv", "jsonl", "kv"):
+        shown = ok("query", place, "-e", search, "--format", form)
+        assert shown.stderr.endswith(f"note: {line}\n"), form
+        assert (line in shown.stdout) == (form == "jsonl"), "its first line is about the answer"
+    assert ok("query", place, "-e", search, "--quiet").stderr == ""
+    assert answer("explain", place, "-e", search)["notices"] == [notice]
+    assert f"note: {line}\n" in ok("explain", place, "-e", search).stdout
+    ok("optimize", place)
+    assert "notices" not in answer("query", place, "-e", search)
+    assert answer("explain", place, "-e", search)["notices"] == []

@@ -252,8 +252,17 @@ def test_exports_that_make_no_sense(
     assert not Path("x").exists() or not list(Path("x").iterdir())
 
 
-def test_a_query_gives_the_same_answer_on_both_engines(spark, graph, files) -> None:
-    asked = ("query", graph, "-e", "match { $p: Port } return { $p.code } order { $p.code }")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "match { $p: Port } return { $p.code } order { $p.code }",
+        'match { $p: Port  fuzzy($p.code, "aar", 3) } return { $p.code, $p.name } order { $p.code }',
+        """match { $p: Port  $v callsAt $p } return { $v.name, bm25($p.code, "aar cph") as score }
+           order { score }""",
+    ],
+)
+def test_a_query_gives_the_same_answer_on_both_engines(spark, graph, files, text: str) -> None:
+    asked = ("query", graph, "-e", text)
     here, there = answer(*asked), answer(*asked, *SPARK)
     assert here["row_count"] > 0
     assert here == there

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.query.exec import columns
+from omnigraph.query.exec import columns, coverage
 from omnigraph.testing.measure import Measured, measure
 from omnigraph.testing.proxy import CountingProxy
 
@@ -84,3 +84,31 @@ def test_repeated_queries_ask_only_whether_somebody_published(
             assert graph.query(FRIENDS, {"n": "p14"}).to_dicts()
         assert io.count() == 1, io.log()
         assert io.count("HEAD") == 1, io.log()
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_what_a_result_says_about_indexes_costs_no_request(
+    built: bool, s3_proxied_root: str, s3_proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = "node Doc { slug: String @key  body: String @index }"
+    ask = 'match { $d: Doc  search($d.body, "red") } return { $d.slug }'
+
+    def first_and_second() -> tuple[int, int, int]:
+        with omnigraph.open(s3_proxied_root) as graph:
+            counts = []
+            for _ in range(2):
+                with measure(s3_proxy) as io:
+                    notices = graph.query(ask).notices
+                counts.append(io.count())
+            return counts[0], counts[1], len(notices)
+
+    with omnigraph.init(s3_proxied_root, schema) as graph:
+        graph.load({"Doc": [{"slug": f"d{i}", "body": "red"} for i in range(50)]})
+        if built:
+            graph.build_indexes()
+    silent = first_and_second()
+    monkeypatch.setattr(coverage, "NOTED_ROWS", dict.fromkeys(coverage.NOTED_ROWS, 1))
+    telling = first_and_second()
+    assert silent[1] == telling[1] == 1, "a warm handle asks only whether somebody published"
+    assert telling[0] - silent[0] == 0
+    assert (silent[2], telling[2]) == (0, 0 if built else 1)

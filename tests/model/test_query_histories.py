@@ -55,6 +55,7 @@ BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (grouping, "DENSE_MIN", (0, 1 << 20)),
     (world, "LOOKUP_BATCH", (1, 2, 10_000)),
     (world, "LOOKUP_COST", (0, 1, 40)),
+    (world, "LOOKUP_START_COST", (0, 1, 6_000)),
     (storage_columns, "KNOWN_CHUNKS_MAX", (1, 64)),
     (compact, "TAIL_MAX", (2, 5, 64)),
     (tables, "REMOVED_KNOWN_MAX", (0, 1, 16)),

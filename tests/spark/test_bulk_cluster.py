@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,10 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.clock import SystemClock
-from omnigraph.pipeline.check.subject import Intake
-from omnigraph.pipeline.input import parse_input
-from omnigraph.pipeline.session import pipeline_session
-from omnigraph.pipeline.stage import Target, stage_rows
+from omnigraph.pipeline import stage
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -82,28 +83,86 @@ def test_a_load_survives_the_loss_of_a_worker(graph, files, on_cluster, spark_cl
     assert written(graph) >= referenced(graph), "what is too much, nobody refers to"
 
 
-def test_an_attempt_that_fails_after_it_wrote_is_made_again(graph, files, on_cluster):
-    with pipeline_session(on_cluster) as pipeline:
-        parsed = parse_input(pipeline, files, graph.catalog, run_id=graph._repository.ids.ulid())
-        frame, read = parsed.packed()
+def _flaky():
+    """The task of a load that writes files; first attempts lose their answer when all is written."""
 
-        def flaky(batches):
-            from pyspark import TaskContext
+    def write(writing, batches):
+        from pyspark import TaskContext
 
-            yield from read(batches)
-            context = TaskContext.get()
-            if context.partitionId() % 3 == 0 and context.attemptNumber() == 0:
-                # Everything was handed over by now, and some of it lies in files.
-                raise ConnectionResetError("the store went away")
+        from omnigraph.pipeline.stage import _write
 
-        people = graph.catalog.table("node:Person")
-        staged = stage_rows(
-            Intake(frame=frame, read=flaky),
-            graph._repository.location,
-            {"node:Person": Target(type=people, base=None)},
-            {"node:Person": FILES * ROWS},
-        )
-        parsed.unpersist()
-    fragments = staged["node:Person"].fragments
-    assert sum(f.physical_rows for f in fragments) == FILES * ROWS
-    assert {file.path for f in fragments for file in f.files} <= written(graph)
+        answers = list(_write(writing, batches))
+        context = TaskContext.get()
+        if context.partitionId() % 3 == 0 and context.attemptNumber() == 0:
+            raise ConnectionResetError("the store went away")
+        yield from answers
+
+    return write
+
+
+def test_an_attempt_that_fails_after_it_wrote_is_made_again(graph, files, on_cluster, monkeypatch):
+    monkeypatch.setattr(stage, "_write", _flaky())
+    result = graph.load(files, engine="spark", spark=on_cluster)
+    assert {c.inserted for c in result.changes.values()} == {FILES * ROWS}
+    with omnigraph.open(graph.uri) as fresh:
+        people = fresh.snapshot().rows("Person", columns=["id"]).to_arrow()
+        assert people.num_rows == len(set(people["id"].to_pylist())) == FILES * ROWS
+        assert fresh.snapshot().count("Knows") == FILES * ROWS
+        assert fresh.upkeep.check().ok
+    # A third of the tasks wrote a file of each table that nobody refers to.
+    assert len(written(graph) - referenced(graph)) >= 2 * (FILES // 3)
+
+
+DRIVER = """
+import json, sys
+import omnigraph
+from omnigraph.pipeline import stage
+from omnigraph.pipeline.session import pipeline_session
+
+uri, gate, arrived, conf, *files = sys.argv[1:]
+
+def write(writing, batches):
+    from pathlib import Path
+    from omnigraph.pipeline.stage import _write
+    answers = list(_write(writing, batches))
+    Path(arrived).touch()
+    Path(gate).open("rb").close()
+    yield from answers
+
+stage._write = write
+conf = json.loads(conf)
+with pipeline_session(master=conf["spark.master"], conf=conf) as pipeline:
+    with omnigraph.open(uri) as graph:
+        graph.load(files, engine="spark", spark=pipeline.spark)
+"""
+
+
+def test_a_driver_that_is_killed_while_tasks_write_leaves_nothing_visible(
+    graph, files, spark_sessions, spark_cluster, tmp_path
+):
+    spark_sessions.stop()  # Its executors have the cores.
+    gate, arrived = tmp_path / "gate", tmp_path / "arrived"
+    os.mkfifo(gate)
+    conf = json.dumps(spark_cluster.conf() | {"spark.driver.memory": "512m"})
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, graph.uri, gate, arrived, conf, *files],
+        env={**os.environ, "PYSPARK_PYTHON": str(spark_cluster.python)},
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: arrived.exists() or driver.poll() is not None)
+        assert driver.poll() is None
+    finally:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+        os.close(os.open(gate, os.O_RDWR))
+    with omnigraph.open(graph.uri) as fresh:
+        assert fresh.snapshot().version == 1
+        assert fresh.snapshot().count("Person") == fresh.snapshot().count("Knows") == 0
+        assert written(graph), "files that nobody refers to are all that is left"
+        assert fresh.upkeep.check(full=True).ok
+        session = spark_sessions.on(spark_cluster)
+        result = fresh.load(files, engine="spark", spark=session)
+        assert {c.inserted for c in result.changes.values()} == {FILES * ROWS}
+        assert fresh.snapshot().count("Person") == FILES * ROWS
+        assert fresh.upkeep.check(full=True).ok

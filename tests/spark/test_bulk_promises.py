@@ -10,8 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import omnigraph
+from omnigraph.cli.main import app
 from omnigraph.errors import ConstraintError, InputError
 from omnigraph.pipeline.check.subject import Intake
 from omnigraph.pipeline.input import parse_input
@@ -138,69 +140,90 @@ def test_a_file_that_goes_away_half_way_is_a_problem_of_the_input(
         assert data_files(graph) == set()
 
 
-def test_a_copy_of_a_slow_task_that_wins_writes_nothing_twice(
-    spark_sessions, spark_cluster, tmp_path
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "100ms",
+    "spark.speculation.quantile": "0.3",
+    "spark.speculation.multiplier": "1.1",
+}
+
+
+def _held(gate: str, attempts: str):
+    """The task of a load that writes files, whose first attempt on the first part never answers."""
+
+    def write(writing, batches):
+        from pathlib import Path
+
+        from pyspark import TaskContext
+
+        from omnigraph.pipeline.stage import _write
+
+        answers = list(_write(writing, batches))
+        context = TaskContext.get()
+        if context.partitionId() == 0:
+            names = [name for batch in answers for name in batch["fragment"].to_pylist()]
+            Path(attempts, str(context.attemptNumber())).write_text("\n".join(names))
+            if context.attemptNumber() == 0:
+                # Its files are there. Nobody opens the gate before the whole load is done.
+                Path(gate).open("rb").close()
+        yield from answers
+
+    return write
+
+
+def test_a_load_in_which_a_copy_of_a_slow_task_wins_has_every_row_once(
+    spark_sessions, spark_cluster, tmp_path: Path, monkeypatch
 ):
-    """Spark starts a second copy on the other worker, while the first has its file half written."""
-    conf = {
-        "spark.speculation": "true",
-        "spark.speculation.interval": "100ms",
-        "spark.speculation.minTaskRuntime": "100ms",
-        "spark.speculation.quantile": "0.3",
-        "spark.speculation.multiplier": "1.1",
-    }
-    spark_cluster.start()
-    session = spark_sessions.on(spark_cluster, conf)
-    files = []
-    for number in range(6):
-        records = [{"type": "Person", "data": {"name": f"{number}-{i}"}} for i in range(500)]
+    """Spark starts a second copy on the other worker when the first has written its files."""
+    from omnigraph.pipeline import stage
+
+    files, names = [], [[f"{n}-{i}" for i in range(500)] for n in range(6)]
+    for number, own in enumerate(names):
+        records = [{"type": "Person", "data": {"name": name}} for name in own]
+        records += [{"edge": "Knows", "from": name, "to": own[0]} for name in own]
         files.append(tmp_path / f"{number}.jsonl")
         files[-1].write_text("".join(json.dumps(r) + "\n" for r in records))
-    gate, arrived = str(tmp_path / "gate"), str(tmp_path / "arrived")
+    gate, attempts = tmp_path / "gate", tmp_path / "attempts"
     os.mkfifo(gate)
+    attempts.mkdir()
+    spark_cluster.start()
+    session = spark_sessions.on(spark_cluster, SPECULATION)
+    monkeypatch.setattr(stage, "_write", _held(str(gate), str(attempts)))
     try:
-        with omnigraph.init(tmp_path / "graph", ONE) as graph, pipeline_session(session) as pipe:
-            parsed = parse_input(pipe, files, graph.catalog, run_id=graph._repository.ids.ulid())
-            frame, read = parsed.packed()
-
-            def slow(batches):
-                from pathlib import Path
-
-                from pyspark import TaskContext
-
-                context = TaskContext.get()
-                yield from read(batches)
-                if context.partitionId() == 0 and context.attemptNumber() == 0:
-                    # All rows were handed over. Another copy has to finish before this one may.
-                    Path(arrived).touch()
-                    with Path(gate).open("rb"):
-                        pass
-                    yield from ()
-
-            target = Target(type=graph.catalog.table("node:Person"), base=None)
+        with omnigraph.init(tmp_path / "graph", ONE) as graph:
             with ThreadPoolExecutor(1) as pool:
-                running = pool.submit(
-                    stage_rows,
-                    Intake(frame=frame, read=slow),
-                    graph._repository.location,
-                    {"node:Person": target},
-                    {"node:Person": 3_000},
-                )
+                running = pool.submit(graph.load, files, engine="spark", spark=session)
                 try:
-                    staged = running.result(timeout=240)
+                    result = running.result(timeout=240)
                 finally:
                     # Only now may the first copy go on, if it still waits.
-                    writer = os.open(gate, os.O_RDWR)
-                    os.close(writer)
-            assert Path(arrived).exists(), "the first copy was in the middle of its work"
-            fragments = staged["node:Person"].fragments
-            assert sum(f.physical_rows for f in fragments) == 3_000
-            assert {file.path for f in fragments for file in f.files} <= {
-                f.name for f in data_files(graph)
-            }
-            parsed.unpersist()
+                    os.close(os.open(gate, os.O_RDWR))
+            assert {c.inserted for c in result.changes.values()} == {3_000}
+            lost = _names((attempts / "0").read_text())
+            assert lost and len(list(attempts.iterdir())) > 1, "a copy has answered, not the first"
+            assert lost <= {f.name for f in data_files(graph)} - referenced(graph)
     finally:
         spark_sessions.stop()
+    with omnigraph.open(tmp_path / "graph") as graph:
+        people = graph.snapshot().rows("Person", columns=["id"]).to_arrow()["id"].to_pylist()
+        assert sorted(people) == sorted(name for own in names for name in own)
+        ends = graph.snapshot().rows("Knows", columns=["src", "dst"]).to_arrow().to_pylist()
+        assert {(e["src"], e["dst"]) for e in ends} == {(n, own[0]) for own in names for n in own}
+        assert len(ends) == 3_000
+        assert len(graph.commits()) == 2
+        assert graph.upkeep.check(full=True).ok
+        # What the first copy wrote belongs to nothing: a cleanup takes it, and nothing else.
+        graph.upkeep.cleanup(keep=100, grace=0, confirm=True)
+        assert {f.name for f in data_files(graph)} == referenced(graph)
+        assert graph.upkeep.check(full=True).ok
+    assert CliRunner().invoke(app, ["check", str(tmp_path / "graph")]).exit_code == 0
+
+
+def _names(fragments: str) -> set[str]:
+    """The data files that a task says it wrote."""
+    parsed = [json.loads(text) for text in fragments.splitlines()]
+    return {file["path"] for fragment in parsed for file in fragment["files"]}
 
 
 def test_what_a_load_left_behind_can_be_removed(spark, tmp_path: Path):

@@ -1,112 +1,32 @@
-"""The same text with engine="spark": the rows of the local engine, and those of the reference.
-
-Most queries run on tables that Spark keeps in memory, so that every condition becomes a Spark
-expression; some run as users run them, where the readers of the tables answer conditions.
-"""
+"""The same text with engine="spark": the rows of the local engine, and those of the reference."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from query_cases import Asked, compare
 
 import omnigraph
 from omnigraph.errors import LimitError, ParameterError, UsageError
 from omnigraph.pipeline.lower.weights import OVERFLOW, times, total
-from omnigraph.pipeline.query import (
-    plan_for_spark,
-    query_frame,
-    run_on_tables,
-)
+from omnigraph.pipeline.query import query_frame
 from omnigraph.pipeline.session import pipeline_session
-from omnigraph.pipeline.tables import PinnedGraph, table_frame
-from omnigraph.query import typed
-from omnigraph.query.compile import compile_queries
-from omnigraph.query.exec.evaluate import Values
-from omnigraph.query.params import bind
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.naive import evaluate, same
-from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import FLEET, NOW, WORLDS, World
+from omnigraph.testing.random_queries import cases
+from omnigraph.testing.random_worlds import FLEET, WORLDS, World
 from omnigraph.testing.spark import SparkSessions
 
 CASES = 2
 QUERIES = 8
-
-
-class KeptTables:
-    """All tables of a graph, read once and kept by Spark; conditions are Spark's to evaluate."""
-
-    takes_conditions = False
-
-    def __init__(self, spark: SparkSession, pinned: PinnedGraph) -> None:
-        self._spark = spark
-        self._pinned = pinned
-        self._frames: dict[str, DataFrame] = {}
-
-    def read(
-        self, table_key: str, columns: Sequence[str], conditions: Sequence[typed.Expr]
-    ) -> DataFrame:
-        assert not conditions
-        if table_key not in self._frames:
-            frame = table_frame(self._spark, self._pinned, table_key)
-            self._frames[table_key] = frame.coalesce(1).persist()
-        return self._frames[table_key].select(*columns)
-
-    def forget(self) -> None:
-        for frame in self._frames.values():
-            frame.unpersist()
-
-
-class Asked:
-    """A graph with both engines."""
-
-    def __init__(self, graph: omnigraph.Graph, spark: SparkSession) -> None:
-        self.graph = graph
-        self.session = spark
-        view = graph.snapshot()
-        self.pinned = PinnedGraph.of(view._repository, view._snapshot)
-        self.tables = KeptTables(spark, self.pinned)
-
-    def prepared(self, text: str, params: dict[str, Any] | None) -> tuple[Any, Values]:
-        (query,) = compile_queries(text, self.pinned.catalog)
-        assert isinstance(query.body, typed.Read)
-        values = Values(params=bind(query.params, params), now=NOW)
-        return plan_for_spark(query.body, self.pinned), values
-
-    def kept(self, text: str, params: dict[str, Any] | None = None) -> pa.Table:
-        """On kept tables."""
-        plan, values = self.prepared(text, params)
-        return run_on_tables(self.session, self.tables, plan, values, self.pinned.catalog)
-
-    def spark(self, text: str, params: dict[str, Any] | None = None, **more: Any) -> pa.Table:
-        """As users do."""
-        found = self.graph.query(text, params, engine="spark", spark=self.session, **more)
-        return found.to_arrow()
-
-    def local(self, text: str, params: dict[str, Any] | None = None) -> pa.Table:
-        return self.graph.query(text, params).to_arrow()
-
-    def rows(self, text: str, params: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """The rows from Spark, which the local engine has as well; sorted if the query does not."""
-        found, local = self.kept(text, params), self.local(text, params)
-        assert found.schema == local.schema
-        rows, expected = (
-            [tuple(row.values()) for row in table.to_pylist()] for table in (found, local)
-        )
-        if "order {" not in text and "limit" not in text:
-            rows, expected = sorted(rows, key=repr), sorted(expected, key=repr)
-        assert rows == expected
-        return rows
 
 
 # ---------------------------------------------------------------- any query on any graph
@@ -129,27 +49,8 @@ def test_spark_agrees_with_the_reference(
         asked = Asked(graph, spark)
         for number, query in enumerate(case.queries):
             note(f"{query.text}\nparams = {query.params}")
-            _compare(asked, case.graph.naive, query, as_users_do=number == 0)
+            compare(asked, case.graph.naive, query, as_users_do=number == 0)
         asked.tables.forget()
-
-
-def _compare(asked: Asked, reference: Any, query: RandomQuery, *, as_users_do: bool) -> None:
-    catalog = asked.pinned.catalog
-    (compiled,) = compile_queries(query.text, catalog)
-    assert isinstance(compiled.body, typed.Read)
-    try:
-        plan_for_spark(compiled.body, asked.pinned)
-    except UsageError as e:
-        assert "does not run on Spark" in e.message
-        return
-    params = bind(compiled.params, query.params)
-    expected = evaluate(compiled.body, reference, catalog, params, NOW)
-    found = asked.kept(query.text, query.params)
-    assert found.schema == asked.local(query.text, query.params).schema
-    assert same(found.to_pylist(), expected) is None, same(found.to_pylist(), expected)
-    if as_users_do:
-        again = asked.spark(query.text, query.params)
-        assert same(again.to_pylist(), expected) is None, same(again.to_pylist(), expected)
 
 
 # ---------------------------------------------------------------- the worked example
@@ -228,7 +129,7 @@ def test_as_users_do(fleet: Asked) -> None:
 def test_result_as_a_frame(fleet: Asked) -> None:
     plan, values = fleet.prepared("match { $p: Port } return { $p.code as code, $p.berths }", None)
     with pipeline_session(fleet.session) as pipeline:
-        frame = query_frame(pipeline, fleet.pinned, plan, values, fleet.pinned.catalog)
+        frame = query_frame(pipeline, fleet.pinned, plan, values, fleet.search(values))
     assert frame.columns == ["code", "p.berths"]
     assert frame.filter(F.col("code") > "B").agg(F.sum("`p.berths`")).first()[0] == 8
 
@@ -481,7 +382,7 @@ def test_aggregates(things: Asked) -> None:
     assert things.rows(zeros) == [(0.0, 2)]
 
 
-# ---------------------------------------------------------------- limits and what is refused
+# ---------------------------------------------------------------- limits
 
 
 def test_weights_never_wrap(spark: SparkSession) -> None:
@@ -494,21 +395,6 @@ def test_weights_never_wrap(spark: SparkSession) -> None:
     for wrong in (rows.select(times(F.col("w"), F.lit(2))), rows.agg(total(F.col("w")))):
         with pytest.raises(Exception, match=OVERFLOW):
             wrong.collect()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'match { $v: Vessel  search($v.name, "alba") } return { $v.name }',
-        'match { $v: Vessel } return { fuzzy($v.name, "alba") as found }',
-        'match { $v: Vessel  not { $v callsAt $p  match_text($p.name, "a") } } return { $v.name }',
-        'match { $v: Vessel } return { $v.name } order { bm25($v.name, "alba") }',
-    ],
-)
-def test_search_is_refused(fleet: Asked, text: str) -> None:
-    with pytest.raises(UsageError, match="does not run on Spark") as caught:
-        fleet.spark(text)
-    assert 'engine="local"' in str(caught.value.hint)
 
 
 def test_limits(fleet: Asked) -> None:

@@ -28,6 +28,7 @@ class Explained:
             "target": {"branch": self.branch, "commit": self.commit},
             "text": found.text,
             "steps": [_step(step) for step in found.steps],
+            "notices": [notice.to_dict() for notice in found.notices],
         }
         if found.rows is not None and found.seconds is not None:
             facts |= {"row_count": found.rows, "elapsed_ms": round(found.seconds * 1e3, 3)}

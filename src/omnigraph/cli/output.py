@@ -137,7 +137,7 @@ class Output(ABC):
         """A schema text breaks no rule."""
 
     @abstractmethod
-    def version(self, versions: dict[str, str]) -> None:
+    def version(self, versions: dict[str, Any]) -> None:
         """The release and what it runs on."""
 
     @abstractmethod
@@ -280,7 +280,7 @@ class JsonOutput(Output):
             }
         )
 
-    def version(self, versions: dict[str, str]) -> None:
+    def version(self, versions: dict[str, Any]) -> None:
         """The release and what it runs on."""
         self._write(versions)
 

@@ -34,13 +34,16 @@ Chunk = bytes | memoryview
 
 def result_facts(result: QueryResult, pinned: bool) -> dict[str, Any]:
     """What a result says about itself; ``pinned`` if a commit was asked for by its id."""
-    return {
+    facts: dict[str, Any] = {
         "query_name": result.query_name,
         "target": {"branch": result.branch, "commit": result.commit_id if pinned else None},
         "row_count": len(result),
         "columns": result.columns,
         "graph_commit_id": result.commit_id,
     }
+    # Only where there is one: who compares whole documents is not surprised.
+    told = [notice.to_dict() for notice in result.notices]
+    return facts | ({"notices": told} if told else {})
 
 
 def json_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:

@@ -75,6 +75,8 @@ class RichOutput(Output):
         from omnigraph.cli.result_output import print_result
 
         print_result(result, form, pinned=pinned, elapsed_s=elapsed_s, quiet=self._quiet)
+        for notice in result.notices:
+            self.notice(f"note: {notice}")
 
     def explained(self, explained: Explained) -> None:
         """The steps, the last one first."""
@@ -197,9 +199,13 @@ class RichOutput(Output):
         if not self._quiet:
             self._print(valid_schema_text(name, catalog))
 
-    def version(self, versions: dict[str, str]) -> None:
-        """The release."""
-        write_text(f"omnigraph {versions['version']}\n")
+    def version(self, versions: dict[str, Any]) -> None:
+        """The release and the formats of graphs that it knows."""
+        read = ", ".join(map(str, versions["formats_read"]))
+        write_text(
+            f"omnigraph {versions['version']}\n"
+            f"graph formats: reads {read}; writes {versions['format_written']}\n"
+        )
 
     def failure(self, error: OmnigraphError) -> None:
         """The error and its findings on stderr."""

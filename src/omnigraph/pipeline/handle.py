@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ class SparkGraph:
     ) -> None:
         self._clock = repository.clock
         self._engine = engine
+        self._snapshot = snapshot
         self._schema = repository.schema(snapshot.schema_hash)
         self._pinned = PinnedGraph.of(repository, snapshot)
         self._pipeline = pipeline_session(session)
@@ -116,12 +118,19 @@ class SparkGraph:
     def query(
         self, text: str, params: Mapping[str, Any] | None = None, *, name: str | None = None
     ) -> DataFrame:
-        """The result of a read of the query language as a DataFrame; nothing is collected."""
+        """The result of a read of the query language as a DataFrame; nothing is collected.
+
+        What the query searches and ranks is found at once, on the driver.
+        """
         query = self._engine.prepare(text, name, self._schema).query
         plan = plan_for_spark(read_of(query), self._pinned)
         values = self._engine.values(query, params)
+        limits = self._engine.limits(None, None)
+        search = partial(
+            self._engine.step_rows, snapshot=self._snapshot, values=values, limits=limits
+        )
         with translated("running a query"):
-            return query_frame(self._pipeline, self._pinned, plan, values, self._pinned.catalog)
+            return query_frame(self._pipeline, self._pinned, plan, values, search)
 
     def export(
         self,

@@ -3,13 +3,14 @@
     typed query -> plan (SPARK_RULES) -> lower -> DataFrame -> [query] -> Arrow table
 
 For what outgrows one process: a plan becomes joins and aggregates that Spark spreads over its
-executors. Full-text search and rankings are the local engine's; asking for them here is an error.
+executors. Text tests and rankings are found by the local engine on the driver, which has the
+indexes, and joined (``lower.search``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from threading import Event, Thread
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from omnigraph.errors import LimitError, UsageError
+from omnigraph.errors import LimitError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.arrow import from_spark
@@ -25,21 +26,20 @@ from omnigraph.pipeline.errors import translated
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.outputs import result_schema
-from omnigraph.query.plan.nodes import Plan, Rank, inputs
-from omnigraph.query.plan.planner import QueryPlan, expressions, plan_read
+from omnigraph.query.plan.planner import QueryPlan, plan_read
 from omnigraph.query.plan.rules import RULES
-from omnigraph.query.plan.rules.best import rank_only_the_best
 from omnigraph.query.plan.rules.keys import seek_by_key
 from omnigraph.schema.catalog import Catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from omnigraph.pipeline.lower.search import Search
     from omnigraph.pipeline.lower.sources import Tables
     from omnigraph.pipeline.session import Pipeline
     from omnigraph.pipeline.tables import PinnedGraph
 
-SPARK_RULES = tuple(rule for rule in RULES if rule not in (seek_by_key, rank_only_the_best))
+SPARK_RULES = tuple(rule for rule in RULES if rule is not seek_by_key)
 """A lookup by key is a filter here: the reader of the table hands it to Lance, index included."""
 
 CANCEL_EVERY_S = 0.5
@@ -48,15 +48,13 @@ _numbers = count(1)
 
 
 def plan_for_spark(read: typed.Read, pinned: PinnedGraph) -> QueryPlan:
-    """The plan of a read on a snapshot. Raises ``UsageError`` for what Spark does not run."""
+    """The plan of a read on a snapshot, of steps that can be lowered."""
 
     def rows(type_name: str) -> int:
         pin = pinned.pins.get(f"node:{type_name}")
         return pin.row_count if pin is not None else 0
 
-    plan = plan_read(read, pinned.catalog, rows, SPARK_RULES)
-    refuse_search(plan)
-    return plan
+    return plan_read(read, pinned.catalog, rows, SPARK_RULES)
 
 
 def query_snapshot(
@@ -64,19 +62,22 @@ def query_snapshot(
     snapshot: Snapshot,
     read: typed.Read,
     values: Values,
+    search: Search,
     spark: SparkSession | None = None,
     *,
     timeout_s: float | None = None,
 ) -> pa.Table:
-    """The rows of a read on a snapshot of an open graph; see ``Graph.query``."""
+    """The rows of a read on a snapshot of an open graph; see ``Graph.query``.
+
+    ``search`` is the local engine on the same snapshot.
+    """
     from omnigraph.pipeline.session import pipeline_session
     from omnigraph.pipeline.tables import PinnedGraph
 
     pinned = PinnedGraph.of(repository, snapshot)
-    # What Spark does not run is refused before a session is started for it.
     plan = plan_for_spark(read, pinned)
     with pipeline_session(spark) as pipeline:
-        return run_query(pipeline, pinned, plan, values, pinned.catalog, timeout_s=timeout_s)
+        return run_query(pipeline, pinned, plan, values, search, timeout_s=timeout_s)
 
 
 def run_query(
@@ -84,7 +85,7 @@ def run_query(
     pinned: PinnedGraph,
     query_plan: QueryPlan,
     values: Values,
-    catalog: Catalog,
+    search: Search,
     *,
     timeout_s: float | None = None,
 ) -> pa.Table:
@@ -98,7 +99,8 @@ def run_query(
         PinnedTables(pipeline.spark, pinned, values),
         query_plan,
         values,
-        catalog,
+        pinned.catalog,
+        search,
         timeout_s=timeout_s,
     )
 
@@ -108,15 +110,16 @@ def query_frame(
     pinned: PinnedGraph,
     query_plan: QueryPlan,
     values: Values,
-    catalog: Catalog,
+    search: Search,
 ) -> DataFrame:
     """The result of a read as a DataFrame, for more work in Spark; nothing is collected.
 
-    A traversal of more than three hops runs its first rounds already. Columns have the names that
-    the query gives them; numbers and instants are held as ``pipeline.arrow`` says.
+    A traversal of more than three hops runs its first rounds already, and searches are made.
+    Columns have the names that the query gives them; numbers and instants are held as
+    ``pipeline.arrow`` says.
     """
     tables = PinnedTables(pipeline.spark, pinned, values)
-    df, outputs = _lowered(pipeline.spark, tables, query_plan, values, catalog)
+    df, outputs = _lowered(pipeline.spark, tables, query_plan, values, pinned.catalog, search)
     return df.toDF(*(output.name for output in outputs))
 
 
@@ -126,13 +129,13 @@ def run_on_tables(
     query_plan: QueryPlan,
     values: Values,
     catalog: Catalog,
+    search: Search,
     *,
     timeout_s: float | None = None,
 ) -> pa.Table:
     """As ``run_query``, wherever the tables come from."""
-    refuse_search(query_plan)
     with translated("running a query"), _limited(spark, timeout_s):
-        df, outputs = _lowered(spark, tables, query_plan, values, catalog)
+        df, outputs = _lowered(spark, tables, query_plan, values, catalog, search)
         found = df.toArrow()
     schema = result_schema(outputs, catalog)
     plain = pa.schema([pa.field(n, f.type) for n, f in zip(df.columns, schema, strict=True)])
@@ -141,14 +144,19 @@ def run_on_tables(
 
 
 def _lowered(
-    spark: SparkSession, tables: Tables, plan: QueryPlan, values: Values, catalog: Catalog
+    spark: SparkSession,
+    tables: Tables,
+    plan: QueryPlan,
+    values: Values,
+    catalog: Catalog,
+    search: Search,
 ) -> tuple[DataFrame, Sequence[typed.Output]]:
     # Here, because everything there needs Spark and this module is asked before it is known to be
     # installed.
     from omnigraph.pipeline.lower.lowering import Lowering
     from omnigraph.pipeline.lower.steps import FRAMES, outputs_of, result
 
-    low = Lowering(spark, tables, plan, values, catalog, FRAMES)
+    low = Lowering(spark, tables, plan, values, catalog, FRAMES, search)
     return result(low, plan.root), outputs_of(plan.root)
 
 
@@ -176,39 +184,6 @@ class PinnedTables:
                 self._spark, self._pinned, table_key, columns, condition, values=self._values
             )
         return self._read[asked]
-
-
-# ---------------------------------------------------------------- what is refused, and when
-
-
-def refuse_search(plan: QueryPlan) -> None:
-    """Raise if a plan searches text or ranks: that needs indexes which the driver holds."""
-    for root in (plan.root, *plan.blocks.values()):
-        found = _search_in(root)
-        if found is not None:
-            raise UsageError(
-                f"{found} does not run on Spark",
-                hint='run the query with engine="local"',
-                details={"engine": "spark", "function": found},
-            )
-
-
-_SEARCHES: Mapping[type, str] = {
-    typed.TextMatch: "full-text search (search, match_text, fuzzy)",
-    typed.Bm25: "the ranking bm25",
-    typed.Nearest: "the ranking nearest",
-    typed.Rrf: "the ranking rrf",
-}
-
-
-def _search_in(plan: Plan) -> str | None:
-    if isinstance(plan, Rank):
-        return _SEARCHES[type(plan.score)]
-    for expr in expressions(plan):
-        for part in typed.walk(expr):
-            if type(part) in _SEARCHES:
-                return _SEARCHES[type(part)]
-    return next((found for p in inputs(plan) if (found := _search_in(p)) is not None), None)
 
 
 @contextmanager

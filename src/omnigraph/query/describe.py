@@ -93,7 +93,7 @@ def describe(query: typed.Query, catalog: Catalog) -> Descriptor:
     writes: set[Touched] = set()
     if isinstance(body, typed.Read):
         result = tuple(_value(o.name, o.type) for o in body.outputs)
-        for pattern in _patterns(body):
+        for pattern in patterns(body):
             reads.update(_read_by(pattern, catalog))
     else:
         for statement in body.statements:
@@ -128,7 +128,7 @@ def _value(name: str, of: typed.ValueType) -> ValueDescriptor:
 # ---------------------------------------------------------------- what is read
 
 
-def _patterns(read: typed.Read) -> Iterator[typed.Pattern]:
+def patterns(read: typed.Read) -> Iterator[typed.Pattern]:
     """The match and every block in it, and in what is returned and ordered by."""
     yield from _within(read.pattern)
     for expr in (*(o.value for o in read.outputs), *(k.value for k in read.order)):

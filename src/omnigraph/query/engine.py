@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import RLock
@@ -17,12 +18,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
+from omnigraph.query.exec.coverage import Searched, index_notices, searched
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.limits import Guard, Limits
 from omnigraph.query.exec.profile import Profile, StepNotes
@@ -31,8 +33,10 @@ from omnigraph.query.exec.run import Run
 from omnigraph.query.exec.world import Caches, TraversalMode, World
 from omnigraph.query.params import bind
 from omnigraph.query.plan.explain import explain, indented
+from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan, plan_read
 from omnigraph.query.search.embedding import Embedder
+from omnigraph.results import IndexNotice
 
 QUERIES_MAX = 512
 TEXT_MAX = 100_000
@@ -49,6 +53,7 @@ class Prepared:
     types: tuple[str, ...]
     """Table keys of the node types whose counts its plan depends on."""
     plans: dict[tuple[int, ...], QueryPlan]
+    searched: tuple[Searched, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +77,8 @@ class Explanation:
     plan: QueryPlan
     rows: int | None = None
     seconds: float | None = None
+    notices: tuple[IndexNotice, ...] = ()
+    """Searches over rows that no built index covers, however few."""
 
     def __str__(self) -> str:
         return self.text
@@ -111,7 +118,13 @@ class QueryEngine:
         query = pick(compile_queries(text, schema.catalog), name)
         touched = describe(query, schema.catalog).reads
         types = tuple(f"node:{t.type_name}" for t in touched if t.kind == "node")
-        made = Prepared(query=query, types=types, plans={})
+        body = query.body
+        made = Prepared(
+            query=query,
+            types=types,
+            plans={},
+            searched=searched(body) if isinstance(body, typed.Read) else (),
+        )
         if len(text) <= TEXT_MAX:
             with self._lock:
                 self._prepared[key] = made
@@ -133,6 +146,15 @@ class QueryEngine:
         plan = self._plan(prepared, body, world)
         return self._run(world, values, limits, plan, None).result(plan.root)
 
+    def notices(self, prepared: Prepared, snapshot: Snapshot) -> tuple[IndexNotice, ...]:
+        """Large searches of a read that no built index covers; no request on a warm handle."""
+        if not prepared.searched:
+            return ()
+        # The answer is there: it is not lost because of a remark about it.
+        with suppress(OmnigraphError):
+            return index_notices(prepared.searched, self._world(snapshot), even_small=False)
+        return ()
+
     def explain(
         self,
         prepared: Prepared,
@@ -149,7 +171,9 @@ class QueryEngine:
         lines = explain(plan)
         if not analyze:
             steps = tuple(ExplainedStep(depth=line.depth, text=line.text) for line in lines)
-            return Explanation(text=indented(lines), steps=steps, plan=plan)
+            notices = index_notices(prepared.searched, world, even_small=True)
+            text = indented(lines) + _remarks(notices)
+            return Explanation(text=text, steps=steps, plan=plan, notices=notices)
         clock = self._repository.clock
         profile = Profile(clock)
         started = clock.monotonic_s()
@@ -157,8 +181,9 @@ class QueryEngine:
         table = self._run(world, values, limits, plan, profile).result(plan.root)
         seconds = clock.monotonic_s() - started
         total = f"{table.num_rows} rows in {seconds * 1e3:.2f} ms\n"
+        notices = index_notices(prepared.searched, world, even_small=True)
         return Explanation(
-            text=indented(lines, lambda step: _shown(profile.of(step))) + total,
+            text=indented(lines, lambda step: _shown(profile.of(step))) + total + _remarks(notices),
             steps=tuple(
                 ExplainedStep(depth=line.depth, text=line.text, notes=profile.of(line.step))
                 for line in lines
@@ -166,7 +191,13 @@ class QueryEngine:
             plan=plan,
             rows=table.num_rows,
             seconds=seconds,
+            notices=notices,
         )
+
+    def step_rows(self, step: Plan, snapshot: Snapshot, values: Values, limits: Limits) -> pa.Table:
+        """The rows of a plan without blocks, for an executor that lacks some of its steps."""
+        plan = QueryPlan(root=step, blocks={})
+        return self._run(self._world(snapshot), values, limits, plan, None).result(step)
 
     def values(self, query: typed.Query, params: Mapping[str, Any] | None) -> Values:
         """What a query is run with, checked before anything runs."""
@@ -209,6 +240,10 @@ class QueryEngine:
             )
             prepared.plans[counts] = plan
         return plan
+
+
+def _remarks(notices: tuple[IndexNotice, ...]) -> str:
+    return "".join(f"note: {notice}\n" for notice in notices)
 
 
 def _shown(notes: StepNotes | None) -> str:

@@ -42,7 +42,7 @@ def _operand(w: Writer, scope: Scope, block: WriteBlock, depth: int) -> str:
 def _leaf(w: Writer, scope: Scope, block: WriteBlock) -> str:
     kinds = [
         _compare_constant, _compare_constant, _compare_fields, _null_test, _in_test, _list_contains,
-        _text_contains, _text_search, _same_node, _flag,
+        _text_contains, text_search, _same_node, _flag,
     ]  # fmt: skip
     kind = w.number(0, len(kinds) + 1)
     if kind >= len(kinds):
@@ -142,7 +142,8 @@ def _text_contains(w: Writer, scope: Scope) -> str:
     return f"{field.text} {word} {w.constant(field)}"
 
 
-def _text_search(w: Writer, scope: Scope) -> str | None:
+def text_search(w: Writer, scope: Scope) -> str | None:
+    """``search``, ``match_text`` or ``fuzzy``; None if there is no text to search."""
     fields = searchable(w, scope)
     if not fields:
         return None

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import Scalar
-from omnigraph.testing.random_conditions import condition, searchable, text_query
+from omnigraph.testing.random_conditions import condition, searchable, text_query, text_search
 from omnigraph.testing.random_graphs import RandomGraph, graphs
 from omnigraph.testing.random_patterns import Clauses, match_clauses, vector_text
 from omnigraph.testing.random_worlds import VECTORS, World
@@ -40,20 +40,23 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, world: World, *, queries_max: int = 12) -> Case:
+def cases(draw: st.DrawFn, world: World, *, queries_max: int = 12, searching: bool = False) -> Case:
     """A graph of a world with many queries, since loading it is what takes time."""
     # Nearly always as many as allowed; one when a failure is made smaller.
     count = draw(st.sampled_from([1, *[queries_max] * 9]))
     graph = draw(graphs(world))
-    return Case(graph=graph, queries=tuple(draw(queries(world)) for _ in range(count)))
+    drawn = (draw(queries(world, searching=searching)) for _ in range(count))
+    return Case(graph=graph, queries=tuple(drawn))
 
 
 @st.composite
-def queries(draw: st.DrawFn, world: World) -> RandomQuery:
-    """One read."""
+def queries(draw: st.DrawFn, world: World, *, searching: bool = False) -> RandomQuery:
+    """One read; with ``searching`` one that mostly tests texts or ranks."""
     w = Writer(draw, world)
     clauses = match_clauses(w)
-    tail = _Return(w, clauses).text()
+    if searching and (test := text_search(w, clauses.scope)) is not None and w.chance(60):
+        clauses.lines.append(w.pick([test, test, f"not {test}"]))
+    tail = _Return(w, clauses, ranked_percent=60 if searching else 15).text()
     body = "match {\n    " + "\n    ".join(clauses.lines) + "\n}\n" + tail
     if w.declared:
         params = ", ".join(f"${name}: {type_text}" for name, type_text in w.declared.items())
@@ -79,8 +82,9 @@ class _Column:
 class _Return:
     """Everything behind ``match``."""
 
-    def __init__(self, w: Writer, clauses: Clauses) -> None:
+    def __init__(self, w: Writer, clauses: Clauses, *, ranked_percent: int) -> None:
         self.w = w
+        self._ranked_percent = ranked_percent
         self.clauses = clauses
         self.scope = clauses.scope
         self.columns: list[_Column] = []
@@ -91,7 +95,7 @@ class _Return:
     def text(self) -> str:
         """``return``, ``order``, ``limit`` and ``offset``."""
         w = self.w
-        score = self._score() if w.chance(15) else None
+        score = self._score() if w.chance(self._ranked_percent) else None
         if score is not None:
             return self._scored(score)
         aggregates = w.chance(30)

@@ -69,6 +69,9 @@ def query_command(
     With --json the answer is
       {"query_name", "target": {"branch", "commit"}, "row_count", "columns", "rows",
        "graph_commit_id"}
+
+    It has "notices", too, if a search ran over many rows that no built index covers; in other
+    formats that is a line on stderr. The answer does not depend on indexes.
     """
     chosen = chosen_format(form, settings)
     if chosen is Format.ARROW and is_terminal(sys.stdout):

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from omnigraph.errors import InternalError
-from omnigraph.pipeline.lower.blocks import with_blocks
+from omnigraph.pipeline.lower.blocks import with_answers
 from omnigraph.pipeline.lower.expressions import Expressions
 from omnigraph.pipeline.lower.lowering import Lowering, Scope
 from omnigraph.pipeline.lower.weights import total
@@ -36,8 +36,8 @@ def counts_rows(step: Aggregate) -> bool:
 def aggregate(low: Lowering, step: Aggregate, names: list[str]) -> DataFrame:
     """One row per group; its columns have these names."""
     frame = low.frame(step.input, Scope(counted=counts_rows(step)))
-    frame, blocks = with_blocks(low, frame, [o.value for o in step.outputs])
-    expressions = low.expressions(blocks)
+    frame, answers = with_answers(low, frame, [o.value for o in step.outputs])
+    expressions = low.expressions(answers)
     given: list[Column] = [] if frame.weight is None else [F.col(frame.weight)]
     keys: list[str] = []
     made: list[Column] = []

@@ -2,6 +2,8 @@
 
     frame, block -> [blocks] -> frame
 
+Text tests and scores, which are found elsewhere too, come to the rows that need them likewise.
+
 What a block finds depends only on the nodes and edges that its outer variables are bound to. So it
 starts from the distinct bindings of these, each *tagged* with its ids, and its solutions go back to
 every row with the same ids. Nothing depends on the order of rows, which Spark does not promise.
@@ -9,7 +11,7 @@ every row with the same ids. Nothing depends on the order of rows, which Spark d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -21,7 +23,11 @@ from omnigraph.pipeline.lower.frame import Frame
 from omnigraph.pipeline.lower.lowering import Lowering, Scope
 from omnigraph.pipeline.lower.weights import total
 from omnigraph.query import typed
+from omnigraph.query.exec.evaluate import SCORES
 from omnigraph.query.plan.nodes import Attach, Outer, Plan, Semi, outer_variables
+
+_ELSEWHERE = (typed.Exists, typed.CountOf, typed.TextMatch)
+"""What Spark cannot say of a row by looking at its columns."""
 
 
 def semi(low: Lowering, step: Semi, scope: Scope) -> Frame:
@@ -48,17 +54,49 @@ def attach(low: Lowering, step: Attach, scope: Scope) -> Frame:
     return replace(grown, before=frame)
 
 
-def with_blocks(
+def filtered(low: Lowering, frame: Frame, conditions: Sequence[typed.Expr]) -> Frame:
+    """Rows for which all conditions are true; those that Spark answers by itself come first."""
+    heavy = [c for c in conditions if any(isinstance(e, _ELSEWHERE) for e in typed.walk(c))]
+    plain = [c for c in conditions if c not in heavy]
+    if plain:
+        frame = frame.with_rows(frame.df.filter(low.expressions().condition(plain)))
+    if not heavy:
+        return frame
+    frame, answers = with_answers(low, frame, heavy)
+    kept = frame.df.filter(low.expressions(answers).condition(heavy))
+    return frame.with_rows(kept.drop(*answers.values()))
+
+
+def with_answers(
     low: Lowering, frame: Frame, expressions: Iterable[typed.Expr]
 ) -> tuple[Frame, dict[typed.Expr, str]]:
-    """The frame with a column for each block in the expressions, and the names of these."""
+    """The frame with a column for each block, text test and score in the expressions, and the
+    names of these columns.
+    """
     names: dict[typed.Expr, str] = {}
     for expr in expressions:
         for part in typed.walk(expr):
-            if isinstance(part, (typed.Exists, typed.CountOf)) and part not in names:
+            if isinstance(part, SCORES) and frame.score is not None:
+                names[part] = frame.score
+            elif not isinstance(part, _ELSEWHERE) or part in names:
+                continue
+            elif isinstance(part, typed.TextMatch):
+                names[part] = low.sources.fresh("match")
+                frame = _searched(low, frame, part, names[part])
+            else:
                 names[part] = low.sources.fresh("block")
                 frame = _answered(low, low.light(frame), part, names[part])
     return frame, names
+
+
+def _searched(low: Lowering, frame: Frame, test: typed.TextMatch, name: str) -> Frame:
+    """The rows with whether the node of each passes a text test; one that is null does not."""
+    found = low.searches.matching(test, low.slots.types[test.variable].name)
+    node = low.sources.fresh("found")
+    there = found.toDF(node).withColumn(name, F.lit(True))
+    df = frame.df.join(there, low.slots.column(test.variable) == F.col(node), "left").drop(node)
+    df = df.withColumn(name, F.coalesce(F.col(name), F.lit(False)))
+    return replace(frame.with_rows(df), before=frame)
 
 
 def _answered(low: Lowering, frame: Frame, expr: typed.Exists | typed.CountOf, name: str) -> Frame:

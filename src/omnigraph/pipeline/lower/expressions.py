@@ -30,8 +30,6 @@ from omnigraph.query.exec.outputs import visible
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, PropertyType, Scalar
 
-Block = typed.Exists | typed.CountOf
-
 
 class Expressions:
     """Expressions over the rows of a frame."""
@@ -41,12 +39,13 @@ class Expressions:
         slots: Slots,
         values: Values,
         catalog: Catalog,
-        blocks: Mapping[typed.Expr, str] | None = None,
+        answers: Mapping[typed.Expr, str] | None = None,
     ) -> None:
         self._slots = slots
         self._values = values
         self._catalog = catalog
-        self._blocks = blocks or {}
+        self._answers = answers or {}
+        """Columns of blocks, text tests and scores."""
 
     def condition(self, conditions: Sequence[typed.Expr]) -> Column:
         """All conditions together."""
@@ -72,8 +71,10 @@ class Expressions:
                 return self._slots.column(variable, column)
             case typed.Entity(variable=variable):
                 return F.when(self._slots.column(variable).isNotNull(), F.lit(True))
-            case typed.Exists() | typed.CountOf():
-                return F.col(self._blocks[expr])
+            case typed.Exists() | typed.CountOf() | typed.TextMatch():
+                return F.col(self._answers[expr])
+            case typed.Bm25() | typed.Nearest() | typed.Rrf():
+                return F.col(self._answers[expr])
             case _:
                 return self._test(expr)
 

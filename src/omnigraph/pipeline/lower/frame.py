@@ -114,11 +114,17 @@ def own_filters(step: Plan) -> tuple[typed.Expr, ...]:
     """Conditions of a step that the table of one variable can answer."""
     match step:
         case Scan(filters=filters):
-            return filters
+            return tuple(f for f in filters if not searches(f))
         case Expand(filters=filters):
-            return tuple(f for f in filters if len(typed.variables(f)) == 1)
+            own = [f for f in filters if len(typed.variables(f)) == 1]
+            return tuple(f for f in own if not searches(f))
         case _:
             return ()
+
+
+def searches(expr: typed.Expr) -> bool:
+    """Whether a text test stands in it: no table answers that."""
+    return any(isinstance(part, typed.TextMatch) for part in typed.walk(expr))
 
 
 def _steps(plan: Plan) -> Iterable[Plan]:
@@ -151,6 +157,8 @@ class Frame:
     """Columns that say for which row of the enclosing block a row is a solution."""
     weight: str | None = None
     """The column that says how many rows a row stands for; None: one."""
+    score: str | None = None
+    """The column that says what a ranking gave to each row, once it was ranked."""
     order: tuple[Column, ...] = ()
     """What the rows are sorted by, to sort them again after a step that mixes them."""
     reads: int = 1
@@ -176,9 +184,9 @@ class Frame:
         return found
 
     def only(self, variables: Iterable[str], slots: Slots) -> Frame:
-        """Some of the variables; tags and weights stay."""
+        """Some of the variables; tags, weights and scores stay."""
         kept = [v for v in sorted(self.variables) if v in set(variables)]
         names = [name for v in kept for name in slots.names(v)]
-        weight = () if self.weight is None else (self.weight,)
-        df = self.df.select(*names, *self.tags, *weight)
+        more = [name for name in (self.weight, self.score) if name is not None]
+        df = self.df.select(*names, *self.tags, *more)
         return replace(self, df=df, variables=frozenset(kept), order=(), before=None)

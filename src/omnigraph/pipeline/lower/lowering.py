@@ -5,12 +5,12 @@
 A block, and a traversal of many hops, look at the rows they start from twice: once to find where to
 start, once to match what was found. In a plan that is a tree each such step doubles what stands
 below it. So a frame that is no longer simple is *settled* before: its rows are made, and the plan
-goes on from there. Those are the only jobs that run while a plan is lowered.
+goes on from there. Those, and searches, are all that runs while a plan is lowered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.pipeline.lower.expressions import Expressions
 from omnigraph.pipeline.lower.frame import Frame, Slots, slots_of
+from omnigraph.pipeline.lower.search import Search, Searches
 from omnigraph.pipeline.lower.sources import Sources, Tables
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
@@ -57,6 +58,7 @@ class Lowering:
         values: Values,
         catalog: Catalog,
         steps: Mapping[type, MakeFrame],
+        search: Search,
     ) -> None:
         self.spark = spark
         self.values = values
@@ -64,6 +66,7 @@ class Lowering:
         self.plan = plan
         self.slots: Slots = slots_of(plan, catalog, pushed=tables.takes_conditions)
         self.sources = Sources(tables, self.slots, catalog, self.expressions())
+        self.searches = Searches(spark, search)
         self._steps = steps
 
     def frame(self, step: Plan, scope: Scope) -> Frame:
@@ -82,12 +85,6 @@ class Lowering:
             return df.checkpoint()
         return df.localCheckpoint()
 
-    def expressions(self, blocks: Mapping[typed.Expr, str] | None = None) -> Expressions:
-        """Expressions over frames; ``blocks`` are columns that hold what blocks said."""
-        return Expressions(self.slots, self.values, self.catalog, blocks)
-
-    def filtered(self, frame: Frame, conditions: Sequence[typed.Expr]) -> Frame:
-        """Rows for which conditions without blocks are true."""
-        if not conditions:
-            return frame
-        return frame.with_rows(frame.df.filter(self.expressions().condition(conditions)))
+    def expressions(self, answers: Mapping[typed.Expr, str] | None = None) -> Expressions:
+        """Expressions over frames; ``answers`` are columns that hold what was found elsewhere."""
+        return Expressions(self.slots, self.values, self.catalog, answers)

@@ -15,11 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from omnigraph.errors import InternalError, LimitError, ParameterError
-from omnigraph.pipeline.lower.blocks import with_blocks
+from omnigraph.pipeline.lower.blocks import with_answers
 from omnigraph.pipeline.lower.frame import Frame
 from omnigraph.pipeline.lower.lowering import Lowering, Scope
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
+from omnigraph.query.exec.order import downwards
 from omnigraph.query.exec.outputs import ID as OBJECT_ID
 from omnigraph.query.plan.nodes import Order
 
@@ -30,14 +31,14 @@ ROWS_MAX = 2**31 - 1
 def order_bindings(low: Lowering, step: Order, scope: Scope) -> Frame:
     """Rows by expressions over them, ties by the ids of their variables."""
     frame = low.frame(step.input, scope)
-    frame, blocks = with_blocks(low, frame, [key.value for key in step.keys])
-    expressions = low.expressions(blocks)
+    frame, answers = with_answers(low, frame, [key.value for key in step.keys])
+    expressions = low.expressions(answers)
     columns: list[Column] = []
     order: list[Column] = []
     for key in step.keys:
         name = low.sources.fresh("key")
         columns.append(expressions.column(key.value).alias(name))
-        order.append(_sorted(F.col(name), key.value.type, descending=key.descending))
+        order.append(_sorted(F.col(name), key.value.type, descending=downwards(key)))
     order += [low.slots.column(tie).asc_nulls_first() for tie in step.ties]
     df = frame.df.select("*", *columns)
     return replace(frame, df=page(df, order, step, low.values), order=tuple(order))

@@ -8,6 +8,7 @@ The local engine (``query/exec``) says what each step means; nothing here may sa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -15,8 +16,8 @@ from pyspark.sql import functions as F
 
 from omnigraph.errors import InternalError
 from omnigraph.pipeline.lower.aggregate import aggregate
-from omnigraph.pipeline.lower.blocks import attach, outer_rows, semi, with_blocks
-from omnigraph.pipeline.lower.frame import Frame
+from omnigraph.pipeline.lower.blocks import attach, filtered, outer_rows, semi, with_answers
+from omnigraph.pipeline.lower.frame import Frame, searches
 from omnigraph.pipeline.lower.lowering import Lowering, MakeFrame, Scope
 from omnigraph.pipeline.lower.order import order_bindings, order_outputs
 from omnigraph.pipeline.lower.traverse import close, degrees, expand
@@ -30,7 +31,24 @@ from omnigraph.query.plan.nodes import Plan
 
 def scan(low: Lowering, step: steps.Scan, scope: Scope) -> Frame:
     """All nodes that satisfy the filters."""
-    return low.sources.nodes(step.variable, step.type_name, step.filters)
+    plain = [f for f in step.filters if not searches(f)]
+    frame = low.sources.nodes(step.variable, step.type_name, plain)
+    return filtered(low, frame, [f for f in step.filters if searches(f)])
+
+
+def rank(low: Lowering, step: steps.Rank, scope: Scope) -> Frame:
+    """The nodes that a ranking has, with their scores."""
+    slots, variable = low.slots, step.variable
+    ranked = low.searches.ranked(step)
+    node, score = low.sources.fresh("ranked"), low.sources.fresh("score")
+    df = ranked.df.toDF(node, score)
+    if slots.has_only_id(variable):
+        df = df.withColumnRenamed(node, slots.name(variable))
+        return Frame(df=df, variables=frozenset((variable,)), score=score)
+    among = () if ranked.among is None else (ranked.among,)
+    nodes = low.sources.nodes(variable, slots.types[variable].name, among)
+    df = nodes.df.join(df, slots.column(variable) == F.col(node)).drop(node)
+    return replace(nodes.with_rows(df), score=score)
 
 
 def unit(low: Lowering, step: steps.Unit, scope: Scope) -> Frame:
@@ -57,21 +75,14 @@ def join(low: Lowering, step: steps.Join, scope: Scope) -> Frame:
         variables=left.variables | right.variables,
         tags=left.tags + right.tags,
         weight=weight,
+        score=left.score or right.score,
         reads=left.reads + right.reads,
     )
 
 
 def keep(low: Lowering, step: steps.Filter, scope: Scope) -> Frame:
     """Rows for which every condition is true."""
-    frame = low.frame(step.input, scope)
-    plain = [c for c in step.conditions if not _has_block(c)]
-    frame = low.filtered(frame, plain)
-    heavy = [c for c in step.conditions if _has_block(c)]
-    if not heavy:
-        return frame
-    frame, blocks = with_blocks(low, frame, heavy)
-    kept = frame.df.filter(low.expressions(blocks).condition(heavy))
-    return frame.with_rows(kept.drop(*blocks.values()))
+    return filtered(low, low.frame(step.input, scope), step.conditions)
 
 
 def compact(low: Lowering, step: steps.Compact, scope: Scope) -> Frame:
@@ -96,10 +107,6 @@ def compact(low: Lowering, step: steps.Compact, scope: Scope) -> Frame:
     )
 
 
-def _has_block(expr: typed.Expr) -> bool:
-    return any(isinstance(e, (typed.Exists, typed.CountOf)) for e in typed.walk(expr))
-
-
 def _ordered(low: Lowering, step: steps.Order, scope: Scope) -> Frame:
     if step.on != "bindings":
         raise InternalError("result rows are ordered when they are there")
@@ -108,6 +115,7 @@ def _ordered(low: Lowering, step: steps.Order, scope: Scope) -> Frame:
 
 FRAMES: Mapping[type, MakeFrame] = {
     steps.Scan: scan,
+    steps.Rank: rank,
     steps.Outer: outer_rows,
     steps.Unit: unit,
     steps.Expand: expand,
@@ -161,11 +169,12 @@ def _result(low: Lowering, plan: Plan, names: list[str]) -> DataFrame:
 
 def project(low: Lowering, step: steps.Project, names: list[str], scope: Scope) -> DataFrame:
     """The output columns of each row."""
-    frame, blocks = with_blocks(low, low.frame(step.input, scope), [o.value for o in step.outputs])
+    rows = low.frame(step.input, scope)
+    frame, answers = with_answers(low, rows, [o.value for o in step.outputs])
     df = frame.df
-    if blocks and frame.order:
-        # Matching blocks to rows has mixed the rows.
+    if frame is not rows and frame.order:
+        # Matching answers to rows has mixed the rows.
         df = df.orderBy(*frame.order)
-    make = low.expressions(blocks)
+    make = low.expressions(answers)
     columns = [make.output(o.value).alias(n) for o, n in zip(step.outputs, names, strict=True)]
     return df.select(*columns)

@@ -14,7 +14,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from omnigraph.pipeline.lower.frame import Frame
+from omnigraph.pipeline.lower.blocks import filtered
+from omnigraph.pipeline.lower.frame import Frame, searches
 from omnigraph.pipeline.lower.lowering import Lowering, Scope
 from omnigraph.pipeline.lower.sources import Hops
 from omnigraph.pipeline.lower.weights import times
@@ -40,13 +41,14 @@ def expand(low: Lowering, step: Expand, scope: Scope) -> Frame:
         # The ends of edges say all that is asked of the node.
         df = df.withColumnRenamed(hops.end, slots.name(target))
         grown = frame.with_rows(df, *arrived, reads=hops.reads)
-        grown = low.filtered(grown, on_target)
+        grown = filtered(low, grown, on_target)
     else:
+        on_target = tuple(f for f in on_target if not searches(f))
         nodes = low.sources.nodes(target, step.target_type, on_target)
         df = df.join(nodes.df, F.col(hops.end) == slots.column(target)).drop(hops.end)
         grown = frame.with_rows(df, *arrived, reads=hops.reads + 1)
     done = (*on_edge, *on_target)
-    grown = low.filtered(grown, [f for f in step.filters if f not in done])
+    grown = filtered(low, grown, [f for f in step.filters if f not in done])
     if step.keep is not None and step.origin not in step.keep:
         grown = grown.only(arrived.union(step.keep), slots)
     return grown

@@ -108,7 +108,7 @@ def number_of(value: Any) -> int | float:
 
 _CONSTANTS = (typed.Const, typed.Param, typed.Now)
 _HEAVY = (typed.Exists, typed.CountOf, typed.TextMatch)
-_SCORES = (typed.Bm25, typed.Nearest, typed.Rrf)
+SCORES = (typed.Bm25, typed.Nearest, typed.Rrf)
 
 
 class _Evaluation:
@@ -160,7 +160,7 @@ class _Evaluation:
             return self._rows.block(cast("typed.Exists", expr))
         if kind is typed.TextMatch:
             return self._rows.text(cast("typed.TextMatch", expr))
-        if kind in _SCORES:
+        if kind in SCORES:
             return self._rows.score(cast("typed.Score", expr))
         if kind is typed.Entity:
             present = from_arrow(self._rows.present(cast("typed.Entity", expr).variable)).sure

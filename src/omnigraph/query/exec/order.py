@@ -16,12 +16,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.query import typed
 from omnigraph.query.exec.columns import numeric
 from omnigraph.query.exec.frame import Index
 
 SortKey = npt.NDArray[Any]
 CUT = 4
 """A limit below a fourth of the rows cuts by the first key before the rest is sorted."""
+
+
+def downwards(key: typed.OrderKey) -> bool:
+    """Scores are best first: a distance upwards, every other one downwards."""
+    if isinstance(key.value, (typed.Bm25, typed.Rrf)):
+        return True
+    return False if isinstance(key.value, typed.Nearest) else key.descending
 
 
 def sortable(values: pa.Array, *, descending: bool) -> SortKey:

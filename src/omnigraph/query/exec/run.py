@@ -24,7 +24,7 @@ from omnigraph.query.exec.frame import Frame, Index, Mask, NodeBinding
 from omnigraph.query.exec.grouping import distinct_count, group
 from omnigraph.query.exec.join import compact, equal_rows, product
 from omnigraph.query.exec.limits import Guard
-from omnigraph.query.exec.order import SortKey, order_rows, sortable
+from omnigraph.query.exec.order import SortKey, downwards, order_rows, sortable
 from omnigraph.query.exec.outputs import objects, plain, whole_number
 from omnigraph.query.exec.profile import Profile
 from omnigraph.query.exec.rank import Searcher
@@ -311,7 +311,7 @@ class Run:
             return table.take(pa.array(index[offset:]))
         frame = self._frame(plan.input)
         rows = FrameRows(frame, self)
-        keys = [sortable(self._array(k.value, rows), descending=_downwards(k)) for k in plan.keys]
+        keys = [sortable(self._array(k.value, rows), descending=downwards(k)) for k in plan.keys]
         ties = [self._id_key(frame, name) for name in plan.ties]
         index = order_rows(keys, ties, frame.length, needed)
         return frame.take(index[offset:])
@@ -394,13 +394,6 @@ def _plain_counts(outputs: tuple[typed.Output, ...], frame: Frame) -> list[int] 
 
 def _column_key(values: pa.Array) -> Callable[[Index], SortKey]:
     return lambda index: sortable(values.take(pa.array(index)), descending=False)
-
-
-def _downwards(key: typed.OrderKey) -> bool:
-    """Scores are best first: a distance upwards, everything else downwards."""
-    if isinstance(key.value, (typed.Bm25, typed.Rrf)):
-        return True
-    return False if isinstance(key.value, typed.Nearest) else key.descending
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -8,6 +8,7 @@ the column once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.query import typed
-from omnigraph.query.exec.evaluate import holds
+from omnigraph.query.exec.evaluate import Values, holds, is_constant
 from omnigraph.query.exec.frame import Frame, NodeBinding
 from omnigraph.query.exec.pushdown import to_lance_filter
 from omnigraph.query.exec.rows import TableRows
@@ -28,6 +29,9 @@ from omnigraph.storage.layout import Positions
 if TYPE_CHECKING:
     from omnigraph.query.exec.run import Run
 
+_LOOKED_UP = re.compile(r"[^\W_]{3}")
+"""What an index of parts knows texts by: three letters or digits in a row."""
+
 
 def scan(step: Scan, run: Run) -> Frame:
     """All nodes that satisfy the filters."""
@@ -37,7 +41,7 @@ def scan(step: Scan, run: Run) -> Frame:
     if not filters or table.row_count == 0:
         rows = table.all_rows
         return Frame(len(rows), {step.variable: NodeBinding(table, rows=rows)})
-    pushed = [f for f in filters if _goes_down(f, table)]
+    pushed = [f for f in filters if _goes_down(f, table, run.values)]
     narrowed: Positions | None = None
     if pushed:
         narrowed = _pushed(pushed, table, run)
@@ -60,7 +64,7 @@ def _columns(condition: typed.Expr) -> set[str]:
     return {p.column for p in typed.walk(condition) if isinstance(p, typed.Prop)}
 
 
-def _goes_down(condition: typed.Expr, table: NodeTable) -> bool:
+def _goes_down(condition: typed.Expr, table: NodeTable, values: Values) -> bool:
     """Whether Lance should answer: an index does, or the column is too large to keep."""
     columns = _columns(condition)
     source = table.columns.table
@@ -68,7 +72,20 @@ def _goes_down(condition: typed.Expr, table: NodeTable) -> bool:
         return False
     if all(table.columns.known(c) is not None for c in columns):
         return False
-    return table.rents(columns) or not all(table.columns.fits(c) for c in columns)
+    if table.rents(columns) or _is_part_found(condition, table, values):
+        return True
+    return not all(table.columns.fits(c) for c in columns)
+
+
+def _is_part_found(condition: typed.Expr, table: NodeTable, values: Values) -> bool:
+    """Whether this is a ``contains`` that an index answers from a little of the column."""
+    if not isinstance(condition, typed.TextTest) or condition.kind != "contains":
+        return False
+    text, part = condition.text, condition.part
+    if not isinstance(text, typed.Prop) or not is_constant(part):
+        return False
+    wanted: str | None = values.of(part)
+    return wanted is not None and bool(_LOOKED_UP.search(wanted)) and table.finds_parts(text.column)
 
 
 def _pushed(conditions: Sequence[typed.Expr], table: NodeTable, run: Run) -> Positions | None:

@@ -30,6 +30,7 @@ from omnigraph.query.topology.edges import EdgeTopology, Side
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Scalar
+from omnigraph.storage.indexing import IndexKind, IndexSpec, table_indexes
 from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
@@ -39,6 +40,12 @@ LOOKUP_BATCH = 10_000
 """Ids in one condition; more are asked in several."""
 LOOKUP_COST = 40
 """Edges that an adjacency takes in while a lookup fetches one."""
+LOOKUP_START_COST = 6_000
+"""The same for the lookup itself, however little it finds: 1.4 ms against 0.24 µs an edge
+(docs/dev/benchmarks.md, "The same question again")."""
+PARTS_ROWS_MIN = 50_000
+"""Fewer texts are read whole when a part is looked for: that takes no longer than asking an index
+(docs/dev/benchmarks.md, "A part of a text")."""
 
 
 class TraversalMode(StrEnum):
@@ -171,6 +178,7 @@ class NodeTable:
         self._world = world
         self._found: dict[int, int] = {}
         """Rows of single vertices, as far as they were looked up."""
+        self._outside: dict[IndexSpec, int] = {}
 
     @cached_property
     def columns(self) -> TableColumns:
@@ -223,12 +231,31 @@ class NodeTable:
             return False
         return self.columns.fits("id") and not self.rents({"id"})
 
+    def rows_outside(self, column: str, kind: IndexKind) -> int:
+        """Rows that no built index of this kind covers; looked up once."""
+        spec = IndexSpec(column=column, kind=kind)
+        if spec not in self._outside:
+            table = self.columns.table
+            built = [i for i in table_indexes(table) if i.serves(spec)] if table is not None else []
+            covered = frozenset[int]().union(*(index.fragments for index in built))
+            fragments = table.layout.fragments if table is not None else ()
+            self._outside[spec] = sum(f.live_rows for f in fragments if f.id not in covered)
+        return self._outside[spec]
+
     def rents(self, columns: set[str]) -> bool:
         """Whether rows are found by indexes of these columns."""
         table, caches = self.columns.table, self._world.caches
         if table is None or not columns <= table.indexed_columns:
             return False
         return all(caches.rents(self.type.table_path, c, self.row_count) for c in columns)
+
+    def finds_parts(self, column: str) -> bool:
+        """Whether an index is asked which texts of a column contain something."""
+        if self.row_count < PARTS_ROWS_MIN or self.columns.table is None:
+            return False
+        if not self._world.caches.rents(self.type.table_path, column, self.row_count):
+            return False
+        return self.rows_outside(column, IndexKind.NGRAM) <= self.row_count // 2
 
     def pay(self, columns: set[str], rows: int) -> None:
         """Indexes of these columns found so many rows."""
@@ -373,8 +400,10 @@ class EdgeTable:
         needed = {"out": {"src"}, "in": {"dst"}, "both": {"src", "dst"}}[side]
         if not needed <= table.indexed_columns:
             return True
-        # Rent or buy: lookups until they have cost as much as the adjacency would have.
+        # Rent or buy: lookups until they have cost as much as the adjacency would have. Then the
+        # whole is at most twice what the better of the two would have been.
         degree = self.row_count / max(1, self.ends(side)[0].row_count)
+        self.topology.rent += len(needed) * LOOKUP_START_COST
         self.topology.rent += origins * (1 + degree) * LOOKUP_COST
         return self.topology.rent >= self.row_count
 

@@ -61,6 +61,7 @@ def step(graph: omnigraph.Graph, number: int) -> list[str]:
 
 def test_a_traversal_is_looked_up_in_real_indexes(place, lance_filters, monkeypatch) -> None:
     monkeypatch.setattr(world_module, "LOOKUP_COST", 0.001)
+    monkeypatch.setattr(world_module, "LOOKUP_START_COST", 0)
     monkeypatch.setattr(world_module, "FETCH_COST", 0)
     monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(place) as graph:

@@ -192,12 +192,13 @@ def test_with_an_index_lookups_are_rented_until_they_have_cost_the_adjacency(
     chain, monkeypatch, lance_filters
 ):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"id", "src", "dst"}))
-    monkeypatch.setattr(world_module, "LOOKUP_COST", 10)
+    monkeypatch.setattr(world_module, "LOOKUP_COST", 5)
+    monkeypatch.setattr(world_module, "LOOKUP_START_COST", 10)
     monkeypatch.setattr(world_module, "FETCH_COST", 0)
     monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(chain) as graph:
         edges = LENGTH - 1
-        cost = (1 + edges / LENGTH) * 10
+        cost = 10 + (1 + edges / LENGTH) * 5
         rented = 0
         while topology_rent(graph) + cost < edges:
             assert step(graph, rented) == f"n{rented + 1}"
@@ -216,6 +217,14 @@ def test_with_an_index_lookups_are_rented_until_they_have_cost_the_adjacency(
         assert len(lance_filters) - before <= 2, "the edges come from memory"
 
 
+def test_an_adjacency_that_costs_less_than_one_lookup_is_bought_at_once(chain, monkeypatch):
+    monkeypatch.setattr(Table, "indexed_columns", frozenset({"id", "src", "dst"}))
+    assert LENGTH < world_module.LOOKUP_START_COST
+    with omnigraph.open(chain) as graph:
+        assert step(graph, 7) == "n8"
+        assert topology(graph).builds == 1
+
+
 def topology_rent(graph) -> float:
     found = list(graph._engine._caches._edges.values())
     return found[0].rent if found else 0.0
@@ -223,6 +232,7 @@ def topology_rent(graph) -> float:
 
 def test_only_the_index_of_the_asked_side_counts(chain, monkeypatch):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"src"}))
+    monkeypatch.setattr(world_module, "LOOKUP_START_COST", 0)
     back = 'match { $b: N { name: "n4" }  $a: N  $a next $b } return { $a.name }'
     either = 'match { $b: N { name: "n4" }  $b <next> $a } return { $a.name } order { $a.name }'
     with omnigraph.open(chain) as graph:
