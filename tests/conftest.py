@@ -7,6 +7,7 @@ JVM, which serves every kind of session.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,7 @@ settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, p
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 _prefixes = count(1)
+FORMAT_V1 = Path(__file__).parent / "fixtures" / "format-v1"
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +71,12 @@ def store_root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "local":
         return str(tmp_path / "store")
     return request.getfixturevalue("s3_root")
+
+
+@pytest.fixture
+def graph_v1(tmp_path: Path) -> Path:
+    """A copy of the graph of format 1 that is kept for good (``fixtures/make_format_v1.py``)."""
+    return Path(shutil.copytree(FORMAT_V1 / "graph", tmp_path / "graph-v1"))
 
 
 def _s3_place(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> str:

@@ -38,15 +38,34 @@ if TYPE_CHECKING:
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
     from omnigraph.graph import Graph, init, open
+    from omnigraph.maintain.check import CheckReport
+    from omnigraph.maintain.cleanup import CleanupReport
+    from omnigraph.maintain.indexes import IndexState, IndexStatus
+    from omnigraph.maintain.optimize import OptimizeResult
+    from omnigraph.maintain.recovery import PendingIntent, RecoveryReport
+    from omnigraph.maintain.repair import RepairReport
+    from omnigraph.maintain.schema_apply import SchemaApplyResult
+    from omnigraph.maintain.status import GraphStatus
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.query.engine import Explanation
     from omnigraph.query.search.embedding import Embedder
-    from omnigraph.results import Commits, LoadResult, MutationResult, QueryResult, Rows
+    from omnigraph.results import (
+        Commits,
+        IndexNotice,
+        LoadResult,
+        MutationResult,
+        QueryResult,
+        Rows,
+    )
+    from omnigraph.schema.migrate.plan import SchemaPlan
     from omnigraph.version import __version__
     from omnigraph.view import SnapshotView
+    from omnigraph.write.audit import Recovered
 
 __all__ = [
     "AlreadyExistsError",
+    "CheckReport",
+    "CleanupReport",
     "CommitUnknownError",
     "Commits",
     "ConflictError",
@@ -60,6 +79,10 @@ __all__ = [
     "FormatError",
     "Graph",
     "GraphCommit",
+    "GraphStatus",
+    "IndexNotice",
+    "IndexState",
+    "IndexStatus",
     "InputError",
     "InternalError",
     "LimitError",
@@ -70,12 +93,19 @@ __all__ = [
     "MutationResult",
     "NotFoundError",
     "OmnigraphError",
+    "OptimizeResult",
     "ParameterError",
+    "PendingIntent",
     "QueryError",
     "QueryResult",
+    "Recovered",
+    "RecoveryReport",
+    "RepairReport",
     "Resolution",
     "Rows",
+    "SchemaApplyResult",
     "SchemaError",
+    "SchemaPlan",
     "SnapshotView",
     "StorageError",
     "TableChange",
@@ -87,18 +117,31 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CheckReport": "omnigraph.maintain.check",
+    "CleanupReport": "omnigraph.maintain.cleanup",
     "Commits": "omnigraph.results",
     "Diff": "omnigraph.branch.diff",
     "Embedder": "omnigraph.query.search.embedding",
     "Explanation": "omnigraph.query.engine",
     "Graph": "omnigraph.graph",
     "GraphCommit": "omnigraph.manifest.snapshot",
+    "GraphStatus": "omnigraph.maintain.status",
+    "IndexNotice": "omnigraph.results",
+    "IndexState": "omnigraph.maintain.indexes",
+    "IndexStatus": "omnigraph.maintain.indexes",
     "LoadResult": "omnigraph.results",
     "MergeResult": "omnigraph.branch.merge.result",
     "MutationResult": "omnigraph.results",
+    "OptimizeResult": "omnigraph.maintain.optimize",
+    "PendingIntent": "omnigraph.maintain.recovery",
     "QueryResult": "omnigraph.results",
+    "Recovered": "omnigraph.write.audit",
+    "RecoveryReport": "omnigraph.maintain.recovery",
+    "RepairReport": "omnigraph.maintain.repair",
     "Resolution": "omnigraph.branch.merge.resolve",
     "Rows": "omnigraph.results",
+    "SchemaApplyResult": "omnigraph.maintain.schema_apply",
+    "SchemaPlan": "omnigraph.schema.migrate.plan",
     "SnapshotView": "omnigraph.view",
     "TableChange": "omnigraph.manifest.snapshot",
     "__version__": "omnigraph.version",

@@ -292,7 +292,8 @@ class Graph(Versions):
         such as ``match { … } return { … }``. ``params`` gives a value to every parameter.
 
         ``engine="spark"`` runs it on Spark, with the same answer: on the session ``spark``, else on
-        the active one, else on one that is made for this query. Search and rankings are local only.
+        the active one, else on one that is made for this query. Searches and rankings are found in
+        this process and joined there.
 
         Raises ``QueryError`` (the text has findings), ``ParameterError`` (missing, unknown or wrong
         parameters) and ``LimitError`` (more time or memory than allowed: ``timeout_s``,

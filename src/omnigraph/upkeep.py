@@ -1,12 +1,13 @@
 """Looking after a graph from Python: ``graph.upkeep``.
 
-graph -> [upkeep] -> maintain/status, check, recovery, cleanup
+graph -> [upkeep] -> maintain/status, check, recovery, cleanup, repair
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from omnigraph.errors import UsageError
 from omnigraph.maintain.check import CheckReport, check
@@ -16,14 +17,18 @@ from omnigraph.maintain.recovery import (
     RecoveryReport,
     find_intent,
     pending_intents,
+    quarantined,
     recover,
 )
+from omnigraph.maintain.repair import RepairReport, repair
 from omnigraph.maintain.retention import Policy
 from omnigraph.maintain.status import GraphStatus, status
+from omnigraph.maintain.sweep import mark_here
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.write.audit import Recovered, recoveries
 from omnigraph.write.intents import LEASE_S
+from omnigraph.write.mirror import mirror_main
 
 Span = timedelta | float
 """A length of time; a number is seconds."""
@@ -53,13 +58,17 @@ class Recovery:
         """
         return recover(self._opened(), operation_id=operation_id, lease_s=_seconds(stalled_after))
 
+    def put_aside(self) -> tuple[str, ...]:
+        """Objects that could not be read and were put aside, by their names below the root."""
+        return tuple(quarantined(self._opened()))
+
     def audit(self) -> tuple[Recovered, ...]:
         """Everything that was recovered so far, oldest first."""
         return tuple(recoveries(self._opened()))
 
 
 class Upkeep:
-    """Status, check, recovery and cleanup of one graph."""
+    """Status, check, recovery, cleanup and repair of one graph."""
 
     def __init__(self, opened: Callable[[], Repository]) -> None:
         self._opened = opened
@@ -70,13 +79,18 @@ class Upkeep:
         return status(self._opened(), branch)
 
     def check(
-        self, *, full: bool = False, progress: Callable[[int, int], None] | None = None
+        self,
+        *,
+        full: bool = False,
+        history: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> CheckReport:
-        """Whether everything that branches and tags lead to is whole; ``full`` reads all columns.
+        """Whether everything that branches and tags lead to is whole; ``full`` reads all columns,
+        ``history`` looks at every state of the past that is kept.
 
         ``report.ok`` says whether nothing was found.
         """
-        return check(self._opened(), full=full, progress=progress)
+        return check(self._opened(), full=full, history=history, progress=progress)
 
     def cleanup(
         self,
@@ -85,6 +99,8 @@ class Upkeep:
         older_than: Span | None = None,
         confirm: bool = False,
         grace: Span = GRACE_S,
+        engine: str = "auto",
+        spark: Any = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> CleanupReport:
         """Remove the past beyond the newest ``keep`` commits of each branch and whatever was not
@@ -92,13 +108,53 @@ class Upkeep:
 
         Without ``confirm`` nothing is removed and the report says what would be. Branches, tags and
         what merges need are always kept, and so is what was written or shown within ``grace``.
+
+        ``engine`` says who finds the files that kept versions need: ``local`` is this process,
+        ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
+        which very many versions are kept to Spark. The outcome is the same.
         """
+        from omnigraph.pipeline.marking import marking
+
+        repository = self._opened()
         policy = Policy(
             keep=keep,
             older_than_s=None if older_than is None else _seconds(older_than),
             grace_s=_seconds(grace),
         )
-        return cleanup(self._opened(), policy, confirm=confirm, progress=progress)
+        with marking(repository.location, mark_here(repository), engine, spark) as mark:
+            return cleanup(repository, policy, confirm=confirm, mark=mark, progress=progress)
+
+    def mirror(self) -> dict[str, str]:
+        """Let other Lance programs find what main shows now, in ``tables/<Type>.lance``.
+
+        This happens by itself when a graph that was written is closed, and with every 32nd commit:
+        ask for it where a handle stays open. Returns the types that were looked at, each with
+        ``current``, ``lagging`` or ``drifted``: the last one was changed by another program.
+        """
+        return {name: str(head.state) for name, head in mirror_main(self._opened()).items()}
+
+    def repair(
+        self,
+        *,
+        types: Sequence[str] = (),
+        confirm: bool = False,
+        force: bool = False,
+        discard: bool = False,
+        message: str | None = None,
+    ) -> RepairReport:
+        """Look what other programs did to tables of main; with ``confirm`` deal with it.
+
+        What only joined files is adopted. Anything else is refused, unless ``force`` adopts it, as
+        far as the schema allows, or ``discard`` puts the tables back to what the graph shows.
+        """
+        return repair(
+            self._opened(),
+            types=types,
+            confirm=confirm,
+            force=force,
+            discard=discard,
+            message=message,
+        )
 
 
 def _seconds(span: Span) -> float:

@@ -58,6 +58,13 @@ def test_check_finds_nothing_in_a_whole_graph(graph: Path) -> None:
     assert answer("check", graph, "--full")["ok"] is True
 
 
+def test_check_looks_at_the_past(graph: Path) -> None:
+    load(graph, "X")
+    load(graph, "X", "q")
+    assert "states of the past" in ok("check", graph, "--history").stdout
+    assert answer("check", graph, "--history")["states"] >= 3
+
+
 def test_check_names_what_is_missing_and_what_to_do(graph: Path) -> None:
     load(graph, "X")
     for file in (graph / "nodes").rglob("data/*.lance"):
@@ -99,13 +106,53 @@ def test_cleanup_far_away_needs_yes() -> None:
 def test_recovery_lists_shows_and_runs(graph: Path) -> None:
     assert ok("recovery", "list", graph).stdout == "No writes are pending.\n"
     operation = left_behind(graph, FailPoint.PUBLISH_BEFORE_COMMIT)
-    assert f"{operation}  stalled  load on main by ann" in ok("recovery", "list", graph).stdout
+    listed = ok("recovery", "list", graph).stdout
+    assert f"{operation}  stalled  load on main by ann" in listed
+    assert listed.endswith("To deal with them: omnigraph recovery run\n")
+    assert "To deal with" not in ok("recovery", "list", graph, "--quiet").stdout
+    (item,) = answer("recovery", "list", graph)["intents"]
+    assert (item["state"], item["kind"], item["actor_id"]) == ("stalled", "load", "ann")
+    assert answer("recovery", "show", operation, graph) == item
     assert "kind: load" in ok("recovery", "show", operation[:10], graph).stdout
-    assert "rolled_back" in ok("recovery", "run", graph).stdout
-    assert answer("recovery", "list", graph) == {"intents": []}
+    said = ok("recovery", "run", graph).stdout
+    assert f"{operation}  rolled_back  load on main by ann: it was not published" in said
+    assert said.endswith("Recovered 1 write\n")
+    assert answer("recovery", "list", graph) == {"intents": [], "put_aside": []}
     (commit,) = answer("commit", "list", graph, "--filter", "actor=omnigraph:recovery")["commits"]
     assert commit["kind"] == "recovery"
     assert run("recovery", "show", operation, graph).exit_code == 1
+
+
+def test_recovery_tells_what_it_could_not_read(graph: Path) -> None:
+    (graph / "__recovery").mkdir(exist_ok=True)
+    (graph / "__recovery" / "01ODD.json").write_text("{")
+    load(graph, "X")
+    assert "01ODD  unreadable  " in ok("recovery", "list", graph).stdout
+    assert "01ODD  unreadable  " in ok("recovery", "show", "01ODD", graph).stdout
+    (row,) = answer("recovery", "run", graph)["recovered"]
+    assert row["recovery_kind"] == "quarantined"
+    name = "__recovery/unreadable/01ODD.json"
+    listed = ok("recovery", "list", graph).stdout
+    assert listed == (f"No writes are pending.\nPut aside, to be looked at and deleted: {name}\n")
+    assert answer("recovery", "list", graph) == {"intents": [], "put_aside": [name]}
+
+
+def test_recovery_tells_what_it_could_not_judge(graph: Path) -> None:
+    ok("branch", "create", "b", graph)
+    operation = left_behind(graph, FailPoint.PUBLISH_BEFORE_COMMIT)
+    intent = graph / "__recovery" / f"{operation}.json"
+    (branch,) = (graph / "_branches").iterdir()
+    body = json.loads(intent.read_text()) | {"manifest_path": f"_branches/{branch.name}"}
+    intent.write_text(json.dumps(body))
+    for file in (branch / "_versions").glob("*.manifest"):
+        file.write_bytes(b"damaged")
+    assert f"{operation}  unclear  load on main by ann: " in ok("recovery", "list", graph).stdout
+    result = run("recovery", "run", graph)
+    assert result.exit_code == 1
+    assert result.stdout.endswith("1 write left as before: run it again\n")
+    (failed,) = json.loads(run("recovery", "run", graph, "--json").stdout)["failed"]
+    assert failed["operation_id"] == operation
+    load(graph, "Y")
 
 
 def test_recovery_finishes_what_was_published(graph: Path) -> None:

@@ -188,9 +188,13 @@ def test_schema_show_is_the_text_as_given(graph: Path) -> None:
 
 
 def test_version() -> None:
-    assert ok("version").stdout == f"omnigraph {omnigraph.__version__}\n"
+    release, formats = ok("version").stdout.splitlines()
+    assert release == f"omnigraph {omnigraph.__version__}"
+    assert formats == "graph formats: reads 1, 2; writes 2"
     assert ok("--version").stdout == f"omnigraph {omnigraph.__version__}\n"
-    assert set(answer("version")) == {"version", "python", "pylance", "pyarrow"}
+    shown = answer("version")
+    assert (shown["formats_read"], shown["format_written"]) == ([1, 2], 2)
+    assert {"version", "python", "pylance", "pyarrow"} < set(shown)
 
 
 def test_export_writes_nodes_first_and_some_types_on_request(graph: Path) -> None:

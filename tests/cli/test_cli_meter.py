@@ -87,6 +87,16 @@ def test_the_phases_of_a_load_on_spark_are_shown_one_after_the_other() -> None:
     assert "checking and writing" not in screen.getvalue()
 
 
+def test_a_total_that_is_learned_on_the_way() -> None:
+    screen = _Screen()
+    console = Console(file=screen, force_terminal=True, width=100)
+    with BarMeter(console, "Cleaning up", None, Unit.PLACES, delay_s=0) as meter:
+        meter.advance_of(3, 40)
+        screen.await_text("3 of 40 places")
+        meter.advance_of(1, 7)  # The second pass.
+        screen.await_text("1 of 7 places")
+
+
 def test_an_error_takes_the_bar_away() -> None:
     screen = _Screen()
     with pytest.raises(ValueError, match="stop"), _meter(screen, delay_s=0):
@@ -112,6 +122,7 @@ def test_no_bar_for_programs_pipes_and_quiet_people(monkeypatch: pytest.MonkeyPa
         (12_000_000, 3_400_000_000, Unit.BYTES, "0.0 of 3.4 GB"),
         (1_000, 25_000, Unit.ENTITIES, "1,000 of 25,000 entities"),
         (7, None, Unit.ENTITIES, "7 entities"),
+        (7, 8, Unit.TABLES, "7 of 8 tables"),
     ],
 )
 def test_amounts(done: int, total: int | None, unit: Unit, text: str) -> None:

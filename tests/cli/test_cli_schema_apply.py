@@ -95,16 +95,37 @@ def test_yes_and_data_loss_confirm(graph: Path, file: Path) -> None:
     hard = answer("schema", "plan", graph, "--schema", file, "--allow-data-loss")
     assert hard["steps"][0]["mode"] == "hard"
     dry = ok("schema", "apply", graph, "--schema", file, "--allow-data-loss", "--dry-run")
-    assert "given up, for the next cleanup to reclaim" in dry.stdout
+    assert "deleted at once where nobody else needs them" in dry.stdout
     told = answer("schema", "apply", graph, "--schema", file, "--yes")
     assert told["applied"]
     assert [s["kind"] for s in told["steps"] if s["destructive"]] == ["drop_property"]
 
 
-def test_data_loss_names_what_reclaims_it(graph: Path, file: Path) -> None:
+def test_data_loss_deletes_at_once(graph: Path, file: Path) -> None:
     file.write_text(LESS)
     said = ok("schema", "apply", graph, "--schema", file, "--allow-data-loss")
-    assert said.stdout.splitlines()[-1] == f"Next: omnigraph cleanup {graph} --keep 1 --confirm"
+    assert said.stdout.splitlines()[-1].startswith("Purged Vessel.call_sign: ")
+    assert ok("status", graph).stdout.rstrip().endswith("nothing to do")
+
+
+def test_data_loss_names_where_data_is_left(graph: Path, file: Path) -> None:
+    ok("tag", "create", "v1", graph)
+    file.write_text(LESS)
+    said = ok("schema", "apply", graph, "--schema", file, "--allow-data-loss")
+    *_, where, following = said.stdout.splitlines()
+    assert where == "  still readable in tag v1"
+    assert following.endswith(f": omnigraph cleanup {graph} --keep 1 --confirm")
+    assert "Vessel.call_sign: dropped for good" in ok("status", graph).stdout
+    ok("tag", "delete", "v1", graph)
+    ok("cleanup", graph, "--keep", "1", "--grace", "0s", "--confirm")
+    assert "dropped for good" not in ok("status", graph).stdout
+
+
+def test_data_loss_as_json(graph: Path, file: Path) -> None:
+    file.write_text(LESS)
+    told = answer("schema", "apply", graph, "--schema", file, "--allow-data-loss")
+    assert told["purged"]["complete"] is True
+    assert told["purged"]["dropped"] == ["Vessel.call_sign"]
 
 
 def test_rows_in_the_way_are_named(graph: Path, file: Path) -> None:

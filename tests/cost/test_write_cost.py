@@ -10,7 +10,10 @@ import math
 import pytest
 
 import omnigraph
-from omnigraph.testing.measure import measure, serial_hops
+from omnigraph.maintain.cleanup import GRACE_S
+from omnigraph.manifest.repository import LOOK_AGAIN_US
+from omnigraph.testing.clock import ManualClock
+from omnigraph.testing.measure import Measured, measure, serial_hops
 from omnigraph.testing.proxy import CountingProxy
 
 SCHEMA = """
@@ -21,6 +24,7 @@ WRITE_REQUESTS_MAX = 12
 WRITE_HOPS_MAX = 8
 INIT_REQUESTS_MAX = 12
 COLD_OPEN_REQUESTS_MAX = 6
+SLEPT_REQUESTS_MAX = 20
 
 
 def with_types(count: int) -> str:
@@ -157,3 +161,59 @@ def test_a_lost_race_on_another_table_restages_nothing(
         assert [c.kind for c in graph.commits()][:2] == ["load", "load"]
         assert graph.snapshot().count("Knows") == 2
         assert graph.snapshot().count("City") == 2
+
+
+def until_visible(io: Measured) -> int:
+    """Requests up to the commit; what settles afterwards begins with the hint."""
+    puts = [r.path.endswith("/_head.json") and r.operation == "PUT" for r in io.requests]
+    return puts.index(True)
+
+
+@pytest.mark.parametrize("behind", [12, 40])
+def test_a_handle_that_slept_through_a_cleanup_looks_before_it_writes(
+    behind: int, s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    schema = SCHEMA + "node City { name: String @key }"
+    clock = ManualClock()
+    with (
+        omnigraph.init(s3_proxied_root, schema) as graph,
+        omnigraph.open(s3_proxied_root, clock=clock) as sleeper,
+    ):
+        sleeper.load([*people("a", "b"), knows("a", "b")])
+        sleeper.settle()
+        base = sleeper.snapshot().version
+        for number in range(behind):
+            graph.load([{"type": "City", "data": {"name": f"c{number}"}}])
+        graph.settle()
+        # What a cleanup leaves of versions that go: their names (ADR 0016).
+        repository = graph._repository
+        store, newest = repository.branch("main").store, graph.snapshot().version
+        for version in range(base + 1, newest):
+            repository.objects.put(store.manifest_name(version), b"")
+        clock.advance(GRACE_S)
+        with measure(s3_proxy) as io:
+            sleeper.load([knows("a", "b")])
+            sleeper.settle()
+        # The same however far behind it is: 10 to find the newest version, then a plain write.
+        # Nothing is staged in vain: one intent.
+        assert until_visible(io) == 10 + 9 <= SLEPT_REQUESTS_MAX, io.log()
+        assert sum("__recovery" in r.path for r in io.requests if r.operation == "PUT") == 1
+        assert clock.sleeps_s == [], "it lost a race"
+        assert graph.snapshot().count("Knows") == 2
+
+
+def test_a_long_pause_costs_one_request_and_a_short_one_none(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    assert LOOK_AGAIN_US < GRACE_S * 1e6, "a cleanup may have emptied the next version meanwhile"
+    clock = ManualClock()
+    with omnigraph.init(s3_proxied_root, SCHEMA, clock=clock) as graph:
+        graph.load([*people("a", "b"), knows("a", "b")])
+        graph.load([knows("a", "b")])
+        graph.settle()
+        for pause_s, requests in ((GRACE_S, 12), (1.0, 11), (GRACE_S, 12)):
+            clock.advance(pause_s)
+            with measure(s3_proxy) as io:
+                graph.load([knows("a", "b")])
+                graph.settle()
+            assert io.count() == requests <= WRITE_REQUESTS_MAX, io.log()

@@ -27,6 +27,7 @@ AFTER_COMMIT = (
     FailPoint.PUBLISH_AFTER_COMMIT,
     FailPoint.SETTLE_BEFORE_HINT,
     FailPoint.SETTLE_BEFORE_INTENT_DROP,
+    FailPoint.SETTLE_BEFORE_MIRROR,
 )
 BRANCH = (
     FailPoint.BRANCH_BEFORE_REF,
@@ -36,6 +37,8 @@ BRANCH = (
 """In ``test_branch_kill.py``."""
 APPLY = (FailPoint.SCHEMA_AFTER_OBJECTS,)
 """In ``test_schema_kill.py``."""
+MIGRATION = (FailPoint.MIGRATE_BEFORE_STEP, FailPoint.MIGRATE_AFTER_STEP)
+"""In ``test_migration_kill.py``."""
 INIT = (FailPoint.INIT_BEFORE_MANIFEST, FailPoint.INIT_AFTER_MANIFEST)
 NEW_STATE = {
     "append": {*PEOPLE, "w-0"},
@@ -51,11 +54,11 @@ UPKEEP = (
     FailPoint.CLEANUP_AFTER_NEWS,
     FailPoint.CLEANUP_BETWEEN_FILES,
 )
-"""In ``tests/flow/test_recovery.py`` and ``tests/flow/test_cleanup.py``."""
+"""In ``test_recovery_kill.py``."""
 
 
 def test_every_failpoint_has_a_row_here() -> None:
-    named = {*BEFORE_COMMIT, *AFTER_COMMIT, *INIT, *BRANCH, *APPLY, *UPKEEP}
+    named = {*BEFORE_COMMIT, *AFTER_COMMIT, *INIT, *BRANCH, *APPLY, *MIGRATION, *UPKEEP}
     assert named == set(FailPoint)
 
 

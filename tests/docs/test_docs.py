@@ -143,13 +143,25 @@ def test_the_format_page_names_every_column_of_the_manifest() -> None:
         assert name in told, name
 
 
-def test_the_format_page_names_every_object_of_a_graph(tmp_path: Path) -> None:
-    patterns = [
+def _objects_told() -> list[re.Pattern[str]]:
+    return [
         re.compile(re.sub(r"<[^>]+>", "[^/]+", re.escape(code)))
         for row in table_rows(ROOT / "docs" / "format.md")
         for code in code_of(row[0])
         if "/" in code
     ]
+
+
+def test_the_format_page_names_every_object_of_a_kept_graph() -> None:
+    for graph in (ROOT / "tests" / "fixtures").glob("*/graph"):
+        files = [p.relative_to(graph).as_posix() for p in graph.rglob("*") if p.is_file()]
+        assert files
+        for name in files:
+            assert any(p.fullmatch(name) for p in _objects_told()), name
+
+
+def test_the_format_page_names_every_object_of_a_graph(tmp_path: Path) -> None:
+    patterns = _objects_told()
     with omnigraph.init(tmp_path / "g", "node A { k: String @key  raw: Blob? }") as graph:
         graph.load([{"type": "A", "data": {"k": "a", "raw": b"x" * 100_000}}])
         graph.load([{"type": "A", "data": {"k": "a", "raw": b"y"}}], mode="merge")
@@ -178,6 +190,23 @@ def test_tests_that_a_page_refers_to_exist(page: Path) -> None:
         if name:
             source = (ROOT / path).read_text(encoding="utf-8")
             assert f"def {name}(" in source, f"{name_of(page)}: {path}::{name}"
+
+
+def test_every_recovery_scenario_has_its_test_and_every_such_test_its_scenario() -> None:
+    page = DEV / "recovery-scenarios.md"
+    groups = re.findall(r"^## (\d+)\. ", page.read_text(encoding="utf-8"), re.M)
+    assert groups == [str(number) for number in range(1, 11)]
+    named: set[str] = set()
+    for scenario, holds, tests in (row for row in table_rows(page) if len(row) == 3):
+        if scenario != "Scenario" and set(scenario) != {"-"}:
+            found = re.findall(r"`(tests/[\w/]+\.py::\w+)`", tests)
+            assert holds, scenario
+            assert found, scenario
+            named.update(found)
+    modules = [*(ROOT / "tests" / "flow").glob("test_scenarios_*.py")]
+    for file in [*modules, ROOT / "tests" / "crash" / "test_recovery_kill.py"]:
+        for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.M):
+            assert f"{file.relative_to(ROOT)}::{name}" in named, name
 
 
 def test_budgets_are_the_ones_that_the_cost_tests_hold() -> None:

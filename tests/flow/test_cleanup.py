@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import omnigraph
@@ -273,6 +274,7 @@ def test_a_state_that_was_given_up_is_not_shown_again(
             lambda: other.reset(commits[1]),
             lambda: other.tags.create("old", commits[1]),
             lambda: other.branches.create("old", commits[1]),
+            lambda: other.revert(commits[2], prefer="theirs"),
         ):
             with pytest.raises(omnigraph.NotFoundError):
                 attempt()
@@ -389,6 +391,65 @@ def test_one_table_that_fails_does_not_stop_the_others(
     assert finds_nothing(graph, keep=1)
 
 
+def schemas(graph: omnigraph.Graph) -> set[str]:
+    return {p.name for p in (Path(graph.uri) / "_schema").glob("*.*")}
+
+
+def test_schemas_that_no_state_names_are_taken(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 1)
+    graph.tags.create("t")
+    tagged = graph.snapshot().schema_hash
+    hashes = []
+    for name in ("x", "y", "z"):
+        graph.schema_apply(SCHEMA.replace("age: I64?", f"age: I64?  {name}: I64?"), confirm=True)
+        hashes.append(graph.snapshot().schema_hash)
+        put(graph, "a", 2)
+    with (
+        armed(FailPoint.SCHEMA_AFTER_OBJECTS, _die),
+        omnigraph.open(graph.uri) as other,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        other.schema_apply(SCHEMA.replace("age: I64?", "never: I64?"), confirm=True)
+    assert len(schemas(graph)) == 10
+    clean(graph, keep=1)
+    kept = {f"{h}.{suffix}" for h in (tagged, hashes[-1]) for suffix in ("json", "pg")}
+    assert schemas(graph) == kept
+    assert (Path(graph.uri) / "_schema" / "numbers").is_dir()
+    with omnigraph.open(graph.uri) as fresh:
+        assert "x" not in fresh.at("t").catalog.nodes["Person"].by_name
+        # One that comes back is written again.
+        fresh.schema_apply(SCHEMA.replace("age: I64?", "age: I64?  x: I64?"), confirm=True)
+        assert fresh.upkeep.check(full=True, history=True).ok
+    clean(graph, keep=9)
+    assert finds_nothing(graph, keep=9)
+
+
+def test_a_schema_that_is_being_applied_is_written_again(graph: omnigraph.Graph) -> None:
+    for age in range(4):
+        put(graph, "a", age)
+
+    def meanwhile() -> None:
+        assert clean(graph, keep=1).files_removed
+
+    with (
+        omnigraph.open(graph.uri) as other,
+        armed(FailPoint.PUBLISH_BEFORE_COMMIT, meanwhile),
+    ):
+        assert other.schema_apply(SCHEMA.replace("age: I64?", "age: I64?  x: I64?")).applied
+    with omnigraph.open(graph.uri) as fresh:
+        assert "x" in fresh.catalog.nodes["Person"].by_name
+        assert ages(fresh) == {"a": 3}
+
+
+def test_a_cleanup_takes_over_what_one_that_died_gave_up(graph: omnigraph.Graph) -> None:
+    for age in range(5):
+        put(graph, "a", age)
+    with armed(FailPoint.CLEANUP_AFTER_NEWS, Action.RAISE), pytest.raises(FailPointError):
+        clean(graph, keep=1)
+    assert clean(graph, keep=3).files_removed
+    assert finds_nothing(graph, keep=3)
+
+
 def test_history_stays_walkable_far_back(graph: omnigraph.Graph) -> None:
     first = put(graph, "a", 0)
     graph.branches.create("old")
@@ -442,3 +503,42 @@ def test_cleanup_on_every_kind_of_store(store_root: str) -> None:
             assert reclaimed(lambda: ages(fresh, commits[3]))
             assert fresh.merge("work").outcome == "merged"
             assert fresh.upkeep.check(full=True).ok
+
+
+def test_a_long_write_begins_after_the_cleanups_that_were(graph: omnigraph.Graph) -> None:
+    """It is not told at its end that one ran before it: its handle may have slept."""
+    put(graph, "a", 0)
+    with omnigraph.open(graph.uri) as other:
+        for age in range(1, 4):
+            put(other, "a", age)
+        assert clean(other, keep=1).files_removed
+        kind = other.catalog.nodes["Person"]
+
+        def prepare(txn: WriteTxn) -> BulkChange:
+            assert txn.snapshot.swept == 1
+            rows = pa.Table.from_pylist(
+                [{"id": "bulk", "name": "bulk", "age": 1}], table_schema(kind)
+            )
+            base = txn.table("node:Person")
+            files = graph._repository.tables.write_files(kind.table_path, rows, base)
+            put(other, "b", 1)
+            assert len(clean(other, keep=1).spared) == 1
+            work = BulkWork(
+                type=kind,
+                actions=(Does.APPEND,),
+                change=TableChange(inserted=1),
+                staged=Append(files=files),
+            )
+            txn.consulted.clear()
+            return made.setdefault("it", BulkChange(tables={"node:Person": work}))
+
+        made: dict[str, BulkChange] = {}
+        request = WriteRequest(
+            kind="load",
+            branch=MAIN,
+            prepare=lambda txn: made.get("it") or prepare(txn),
+            long=True,
+        )
+        assert publish(graph._repository, request).commit is not None
+    with omnigraph.open(graph.uri) as fresh:
+        assert ages(fresh) == {"a": 3, "b": 1, "bulk": 1}

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.manifest import codec
+from omnigraph.manifest.format import FORMAT
 from omnigraph.testing.racers import SCHEMA
+from omnigraph.testing.releases import release_of_format
 
 REFERENCED = {
     "table manifest": "nodes/*/_graph/*.manifest",
@@ -85,9 +86,8 @@ def test_a_lagging_hint_shows_the_newest_state(root: Path) -> None:
     assert [r["name"] for r in read(root)] == ["a", "b"]
 
 
-def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as future:
-        future.setattr(codec, "FORMAT", 2)
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    with release_of_format(FORMAT + 1):
         omnigraph.init(tmp_path / "graph", SCHEMA).close()
     with pytest.raises(omnigraph.FormatError) as caught:
         omnigraph.open(tmp_path / "graph")
@@ -95,9 +95,11 @@ def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert caught.value.hint == "upgrade omnigraph first"
 
 
-def test_an_older_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_older_than_the_oldest_is_refused(tmp_path: Path) -> None:
     omnigraph.init(tmp_path / "graph", SCHEMA).close()
-    monkeypatch.setattr(codec, "FORMAT", 2)
-    with pytest.raises(omnigraph.FormatError) as caught:
+    with (
+        release_of_format(FORMAT + 2, oldest=FORMAT + 1),
+        pytest.raises(omnigraph.FormatError) as caught,
+    ):
         omnigraph.open(tmp_path / "graph")
     assert caught.value.kind is omnigraph.ErrorKind.FORMAT_OLDER

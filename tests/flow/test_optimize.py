@@ -281,20 +281,3 @@ def test_the_number_of_workers_is_checked(graph, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("OMNIGRAPH_MAINTENANCE_CONCURRENCY", wrong)
         with pytest.raises(omnigraph.UsageError, match="not a number of tables"):
             graph.optimize()
-
-
-def test_a_table_that_another_program_moved_is_left_alone(graph) -> None:
-    done = optimizing.optimize(
-        graph._repository,
-        foreign_head=lambda pin: 99 if pin.table_key == "edge:Knows" else None,
-    )
-    rows = {t.type_key: t for t in done.tables}
-    assert rows["node:Person"].committed
-    drifted = rows["edge:Knows"]
-    assert (drifted.skipped, drifted.lance_head_version, drifted.committed) == (
-        "drift_needs_repair",
-        99,
-        False,
-    )
-    pins = graph._repository.branch("main").head.snapshot.pins
-    assert drifted.published_dataset_version == pins["edge:Knows"].name.version

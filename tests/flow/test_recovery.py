@@ -213,7 +213,7 @@ def test_an_audit_that_fails_leaves_the_intent(
         raise StorageError("no space left", kind=ErrorKind.STORAGE_FULL)
 
     with monkeypatch.context() as patched:
-        patched.setattr(audit, "append_records", full)
+        patched.setattr(audit, "add_missing", full)
         report = recover(graph._repository)
     assert report.failed[0][1] == "no space left"
     assert len(pending_intents(graph._repository)) == 1

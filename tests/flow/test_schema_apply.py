@@ -554,3 +554,26 @@ def test_writers_are_checked_again_under_the_schema_that_overtook_them(
     with pytest.raises(omnigraph.InputError, match="age"):
         load_while(renamed, {"name": "fay", "age": 5})
     assert set(values(graph, "years")) == {"ann", "bob", "cat", "eve"}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        'node P { name: String @key  b: String?  c: String? @rename_from("a") }',
+        "node P { name: String @key  b: String?  c: String? }",
+        "node P { b: String?  name: String @key  c: String? }",
+    ],
+)
+def test_rows_that_replace_all_are_in_their_own_columns(tmp_path: Path, later: str) -> None:
+    """Columns have numbers, and those of a table that was changed are in another order."""
+    with omnigraph.init(
+        tmp_path / "g", "node P { name: String @key  a: String?  b: String? }"
+    ) as graph:
+        graph.load([{"type": "P", "data": {"name": "x", "a": "A", "b": "B"}}])
+        graph.schema_apply(later, confirm=True)
+        for name, mode in (("y", "overwrite"), ("z", "merge"), ("y", "merge"), ("z", "overwrite")):
+            row = {"name": name, "b": "B", "c": "C"}
+            graph.load([{"type": "P", "data": row}], mode=mode)
+            with omnigraph.open(graph.uri) as fresh:
+                found = [r for r in fresh.snapshot().rows("P").to_dicts() if r["name"] == name]
+            assert found == [row | {"id": name}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args, get_type_hints
+
 import omnigraph
 from omnigraph import errors
 
@@ -22,3 +24,24 @@ def test_every_error_class_is_exported() -> None:
         and name != "TextError"
     }
     assert classes <= set(omnigraph.__all__)
+
+
+def test_what_maintenance_returns_is_exported() -> None:
+    from omnigraph.upkeep import Recovery, Upkeep
+
+    graph = omnigraph.Graph
+    methods = [graph.optimize, graph.indexes, graph.build_indexes, graph.schema_plan]
+    methods += [graph.schema_apply, graph.explain, graph.query]
+    for owner in (Upkeep, Recovery):
+        methods += [m for name, m in vars(owner).items() if not name.startswith("_")]
+    for method in methods:
+        for value in _classes(get_type_hints(method)["return"]):
+            assert getattr(omnigraph, value.__name__, None) is value, (method, value)
+            assert value.__name__ in omnigraph.__all__
+
+
+def _classes(annotation: Any) -> list[type]:
+    """Our own classes in an annotation, also those inside a tuple."""
+    inner = [c for part in get_args(annotation) for c in _classes(part)]
+    own = isinstance(annotation, type) and annotation.__module__.startswith("omnigraph.")
+    return [*inner, annotation] if own else inner

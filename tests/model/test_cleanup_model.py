@@ -5,10 +5,23 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from cleanup_support import (
+    EVOLUTIONS,
+    SCHEMA,
+    State,
+    bulk_load,
+    content,
+    evolved,
+    fitting,
+    line,
+    living,
+)
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -20,28 +33,35 @@ from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.recovery import recover
 from omnigraph.maintain.retention import Policy
 
-SCHEMA = """
-node Person { name: String @key  age: I64?  text: Blob? }
-edge Knows: Person -> Person
-"""
-State = dict[str, list[dict[str, Any]]]
 NAMES = st.sampled_from(["a", "b", "c"])
 BRANCHES = st.sampled_from(["main", "x", "y"])
 OTHERS = st.sampled_from(["x", "y"])
 PLACES = st.integers(0, 30)
 PEOPLE = st.builds(
-    lambda name, age: {"type": "Person", "data": {"name": name, "age": age}},
+    lambda name, age, size: {"name": name, "age": age, "years": age, "note": age, "text": size},
     NAMES,
     st.integers(0, 99),
+    st.sampled_from([0, 10, 90_000]),  # Bytes: in no file, in the data file, in one of its own.
 )
-ROWS = st.lists(PEOPLE, min_size=1, max_size=3, unique_by=lambda row: row["data"]["name"])
+ROWS = st.lists(PEOPLE, min_size=1, max_size=3, unique_by=lambda row: row["name"])
 MODES = st.sampled_from(["merge", "overwrite"])
-STAGES = [
-    FailPoint.STAGE_AFTER_COMMIT,
-    FailPoint.STAGE_AFTER_PIN,
-    FailPoint.WRITE_ALL_STAGED,
-    FailPoint.PUBLISH_BEFORE_COMMIT,
-]
+COMMANDS = st.sampled_from(
+    ["load", "optimize", "index", "schema", "merge", "reset", "revert", "create", "delete"]
+)
+"""What may die, or stand still while others clean up."""
+STAGES = st.sampled_from(
+    [
+        FailPoint.SCHEMA_AFTER_OBJECTS,
+        FailPoint.STAGE_AFTER_FILES,
+        FailPoint.STAGE_AFTER_COMMIT,
+        FailPoint.STAGE_AFTER_PIN,
+        FailPoint.WRITE_ALL_STAGED,
+        FailPoint.PUBLISH_BEFORE_COMMIT,
+        FailPoint.PUBLISH_AFTER_COMMIT,
+        FailPoint.BRANCH_BEFORE_REF,
+        FailPoint.BRANCH_BEFORE_DEATH,
+    ]
+)
 CLEANUPS = [
     FailPoint.CLEANUP_AFTER_RECORD,
     FailPoint.CLEANUP_AFTER_NEWS,
@@ -70,8 +90,11 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         self.tags: dict[str, str] = {}
         self.gone: set[str] = set()
         """Commits that were told to be reclaimed: none of them ever comes back."""
+        self.given_up: set[str] = set()
+        """Commits that a cleanup has given up which then died: the next one may take them."""
+        self.bulks = count()
         rows = [{"type": "Person", "data": {"name": n, "age": 0}} for n in "abc"]
-        self.handles[0].load(rows)
+        self.handles[0].load([*rows, {"type": "Pet", "data": {"name": "rex"}}])
         self.learn("main")
 
     def teardown(self) -> None:
@@ -85,39 +108,78 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         for handle in self.handles:
             handle.settle()
         with omnigraph.open(self.place) as fresh:
+            if branch not in living(fresh):
+                return
             view = fresh.snapshot(branch)
             if view.commit.id not in self.shown:
                 self.shown[view.commit.id] = content(view)
                 self.made.append(view.commit.id)
 
     def branches(self) -> list[str]:
-        return self.handles[0].branches.list()
+        return living(self.handles[0])
+
+    def past(self, place: int) -> str:
+        return self.made[-1 - place % len(self.made)]
+
+    def head(self, branch: str) -> Any:
+        return self.handles[0].snapshot(branch)
 
     # -- histories -------------------------------------------------------------------------------
 
     @rule(which=st.integers(0, 1), branch=BRANCHES, rows=ROWS, mode=MODES)
     def write(self, which: int, branch: str, rows: list[dict[str, Any]], mode: str) -> None:
         if branch in self.branches():
-            self.attempt(lambda: self.handles[which].load(rows, mode=mode, branch=branch))
+            fit = fitting(self.head(branch), rows)
+            self.attempt(lambda: self.handles[which].load(fit, mode=mode, branch=branch))
             self.learn(branch)
 
     @rule(which=st.integers(0, 1), branch=BRANCHES, start=NAMES, end=NAMES)
     def connect(self, which: int, branch: str, start: str, end: str) -> None:
-        if branch in self.branches():
+        if branch in self.branches() and "Knows" in self.head(branch).catalog.edges:
             edge = [{"edge": "Knows", "from": start, "to": end}]
             self.attempt(lambda: self.handles[which].load(edge, branch=branch))
             self.learn(branch)
 
+    @rule(
+        which=st.integers(0, 1),
+        branch=BRANCHES,
+        step=st.sampled_from(EVOLUTIONS),
+        hard=st.booleans(),
+    )
+    def evolve(self, which: int, branch: str, step: str, hard: bool) -> None:
+        if branch in self.branches():
+            text = evolved(self.head(branch), step)
+            graph = self.handles[which]
+            self.attempt(
+                lambda: graph.schema_apply(text, branch=branch, confirm=True, allow_data_loss=hard)
+            )
+            self.learn(branch)
+
+    @rule(which=st.integers(0, 1), branch=BRANCHES, indexes=st.booleans())
+    def optimize(self, which: int, branch: str, indexes: bool) -> None:
+        if branch in self.branches():
+            graph = self.handles[which]
+            run = graph.build_indexes if indexes else graph.optimize
+            before = content(self.head(branch))
+            self.attempt(lambda: run(branch=branch))
+            self.learn(branch)
+            assert content(self.head(branch)) == before
+
     @rule(which=st.integers(0, 1), name=OTHERS, place=PLACES)
     def branch(self, which: int, name: str, place: int) -> None:
         if name not in self.branches():
-            source = self.made[-1 - place % len(self.made)]
-            self.attempt(lambda: self.handles[which].branches.create(name, source), source)
+            source = self.past(place)
+            self.attempt(lambda: self.handles[which].branches.create(name, source))
 
     @rule(which=st.integers(0, 1), name=OTHERS)
     def end_branch(self, which: int, name: str) -> None:
         if name in self.branches():
             self.attempt(lambda: self.handles[which].branches.delete(name))
+
+    @rule(which=st.integers(0, 1), name=OTHERS, new=OTHERS)
+    def rename_branch(self, which: int, name: str, new: str) -> None:
+        if name in self.branches() and new not in self.branches():
+            self.attempt(lambda: self.handles[which].branches.rename(name, new))
 
     @rule(which=st.integers(0, 1), name=st.sampled_from(["v1", "v2"]), place=PLACES)
     def tag(self, which: int, name: str, place: int) -> None:
@@ -125,83 +187,105 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             self.handles[which].tags.delete(name)
             del self.tags[name]
             return
-        commit = self.made[-1 - place % len(self.made)]
-        if self.attempt(lambda: self.handles[which].tags.create(name, commit), commit):
+        commit = self.past(place)
+        if self.attempt(lambda: self.handles[which].tags.create(name, commit)):
             self.tags[name] = commit
 
     @rule(which=st.integers(0, 1), branch=BRANCHES, place=PLACES)
     def reset(self, which: int, branch: str, place: int) -> None:
         if branch in self.branches():
-            commit = self.made[-1 - place % len(self.made)]
-            self.attempt(lambda: self.handles[which].reset(commit, branch=branch), commit)
+            self.attempt(lambda: self.handles[which].reset(self.past(place), branch=branch))
             self.learn(branch)
 
-    @rule(which=st.integers(0, 1), name=OTHERS)
-    def merge(self, which: int, name: str) -> None:
-        if name in self.branches():
-            self.attempt(lambda: self.handles[which].merge(name, prefer="theirs"))
-            self.learn("main")
+    @rule(which=st.integers(0, 1), branch=BRANCHES, place=PLACES)
+    def revert(self, which: int, branch: str, place: int) -> None:
+        if branch in self.branches():
+            graph, commit = self.handles[which], self.past(place)
+            self.attempt(lambda: graph.revert(commit, branch=branch, prefer="theirs"))
+            self.learn(branch)
+
+    @rule(which=st.integers(0, 1), name=OTHERS, into=BRANCHES)
+    def merge(self, which: int, name: str, into: str) -> None:
+        if {name, into} <= set(self.branches()):
+            self.attempt(lambda: self.handles[which].merge(name, into=into, prefer="theirs"))
+            self.learn(into)
 
     # -- misfortunes -----------------------------------------------------------------------------
 
-    @rule(branch=BRANCHES, rows=ROWS, mode=MODES, point=st.sampled_from(STAGES))
-    def killed_write(
-        self, branch: str, rows: list[dict[str, Any]], mode: str, point: FailPoint
-    ) -> None:
+    def command(self, kind: str, graph: Any, branch: str, data: st.DataObject) -> Callable[[], Any]:
+        """Some command, to be run when somebody stands ready to disturb it."""
+        if kind == "load":
+            rows, mode = fitting(self.head(branch), data.draw(ROWS)), data.draw(MODES)
+            return lambda: graph.load(rows, mode=mode, branch=branch)
+        if kind == "schema":
+            text = evolved(self.head(branch), data.draw(st.sampled_from(EVOLUTIONS)))
+            return lambda: graph.schema_apply(text, branch=branch, confirm=True)
+        commit, other = self.past(data.draw(PLACES)), data.draw(OTHERS)
+        commands: dict[str, Callable[[], Any]] = {
+            "optimize": lambda: graph.optimize(branch=branch),
+            "index": lambda: graph.build_indexes(branch=branch),
+            "merge": lambda: graph.merge(other, into=branch, prefer="theirs"),
+            "reset": lambda: graph.reset(commit, branch=branch),
+            "revert": lambda: graph.revert(commit, branch=branch, prefer="ours"),
+            "create": lambda: graph.branches.create(other, commit),
+            "delete": lambda: graph.branches.delete(other),
+        }
+        return commands[kind]
+
+    @rule(branch=BRANCHES, kind=COMMANDS, point=STAGES, data=st.data())
+    def killed(self, branch: str, kind: str, point: FailPoint, data: st.DataObject) -> None:
         if branch not in self.branches():
             return
-        with (
-            omnigraph.open(self.place) as victim,
-            armed(point, _die, times=None),
-            suppress(_Killed, omnigraph.ConstraintError),  # Nobody may be taken who is known.
-        ):
-            victim.load(rows, mode=mode, branch=branch)
+        with omnigraph.open(self.place) as victim:
+            run = self.command(kind, victim, branch, data)
+            with armed(point, _die, times=None), suppress(_Killed):
+                self.attempt(run)
         self.learn(branch)
 
     @rule(
         which=st.integers(0, 1),
         branch=BRANCHES,
-        rows=ROWS,
-        mode=MODES,
-        point=st.sampled_from(STAGES),
+        kind=COMMANDS,
+        point=STAGES,
         keep=st.integers(1, 3),
         gives_up=st.booleans(),
+        data=st.data(),
     )
-    def stalled_write(
+    def stalled(
         self,
         which: int,
         branch: str,
-        rows: list[dict[str, Any]],
-        mode: str,
+        kind: str,
         point: FailPoint,
         keep: int,
         gives_up: bool,
+        data: st.DataObject,
     ) -> None:
-        """A write stands still while somebody recovers and cleans up."""
-        if branch not in self.branches():
-            return
+        """A command stands still while somebody recovers and cleans up."""
+        if branch in self.branches():
+            run = self.command(kind, self.handles[which], branch, data)
+            with armed(point, lambda: self.meanwhile(keep, gives_up)):
+                self.attempt(run)
+            self.learn(branch)
 
-        def meanwhile() -> None:
-            with omnigraph.open(self.place) as other:
-                if gives_up:
-                    recover(other._repository, lease_s=0)
-                cleanup(other._repository, Policy(keep=keep), confirm=True)
+    @rule(which=st.integers(0, 1), branch=BRANCHES, keep=st.integers(1, 3), gives_up=st.booleans())
+    def stalled_bulk(self, which: int, branch: str, keep: int, gives_up: bool) -> None:
+        """A long write is spared while it lives; given up it fails, and leaves nothing."""
+        if branch in self.branches():
+            graph, name = self.handles[which], f"bulk{next(self.bulks)}"
+            done = self.attempt(
+                lambda: bulk_load(graph, branch, name, lambda: self.meanwhile(keep, gives_up))
+            )
+            self.learn(branch)
+            found = {row["id"] for row in content(self.head(branch))["Person"]}
+            assert (name in found) == done
+            assert done or gives_up
 
-        with armed(point, meanwhile):
-            self.attempt(lambda: self.handles[which].load(rows, mode=mode, branch=branch))
-        self.learn(branch)
-
-    @rule(which=st.integers(0, 1), place=PLACES, keep=st.integers(1, 3))
-    def stalled_reset(self, which: int, place: int, keep: int) -> None:
-        commit = self.made[-1 - place % len(self.made)]
-
-        def meanwhile() -> None:
-            with omnigraph.open(self.place) as other:
-                cleanup(other._repository, Policy(keep=keep), confirm=True)
-
-        with armed(FailPoint.PUBLISH_BEFORE_COMMIT, meanwhile):
-            self.attempt(lambda: self.handles[which].reset(commit), commit)
-        self.learn("main")
+    def meanwhile(self, keep: int, gives_up: bool) -> None:
+        with omnigraph.open(self.place) as other:
+            if gives_up:
+                recover(other._repository, lease_s=0)
+            cleanup(other._repository, Policy(keep=keep), confirm=True)
 
     @rule(which=st.integers(0, 1))
     def reopen(self, which: int) -> None:
@@ -220,13 +304,16 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         with omnigraph.open(self.place) as fresh:
             again = cleanup(fresh._repository, policy, lease_s=lease_s)
             assert again.places == (), again.to_dict()
-            for name in fresh.branches.list():
-                for commit in fresh.commits(branch=name, first_parent=True, limit=keep):
-                    if commit.id in self.shown and commit.id not in self.gone:
+            for name in living(fresh):
+                for commit in line(fresh, name, keep):
+                    if commit.id in self.shown and commit.id not in self.gone | self.given_up:
                         assert content(fresh.at(f"commit:{commit.id}")) == self.shown[commit.id]
 
     @rule(which=st.integers(0, 1), keep=st.integers(1, 3), point=st.sampled_from(CLEANUPS))
     def killed_cleanup(self, which: int, keep: int, point: FailPoint) -> None:
+        with omnigraph.open(self.place) as fresh:
+            kept = [c.id for n in living(fresh) for c in line(fresh, n, keep)]
+        self.given_up |= set(self.made) - set(kept)
         with armed(point, _die, skip=1 if "between" in point else 0), suppress(_Killed):
             cleanup(self.handles[which]._repository, Policy(keep=keep), confirm=True)
 
@@ -236,7 +323,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
     @invariant()
     def everything_is_whole_or_gone(self) -> None:
         with omnigraph.open(self.place) as fresh:
-            for name in fresh.branches.list():
+            for name in living(fresh):
                 view = fresh.snapshot(name)
                 self.note_recoveries(fresh, name)
                 assert content(view) == self.shown[view.commit.id], name
@@ -265,7 +352,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             self.shown[commit.id] = self.shown[commit.parent_id]
             self.made.append(commit.id)
 
-    def attempt(self, command: Any, commit: str | None = None) -> bool:
+    def attempt(self, command: Any) -> bool:
         """Run a command; it may be refused, but only for a reason."""
         try:
             command()
@@ -278,22 +365,16 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             return False
         except (omnigraph.ConstraintError, omnigraph.ConflictError, omnigraph.UsageError):
             return False
+        except omnigraph.AlreadyExistsError:
+            return False
         except omnigraph.MergeConflictError:
             return False
         return True
-
-
-def content(view: Any) -> State:
-    """All rows, in an order of their own."""
-    return {
-        name: sorted((dict(row) for row in view.rows(name)), key=lambda row: row["id"])
-        for name in ("Person", "Knows")
-    }
 
 
 TestCleanupKeepsItsPromise = CleanupKeepsItsPromise.TestCase
 TestCleanupKeepsItsPromise.settings = settings(
     settings.get_profile(settings.get_current_profile_name()),
     max_examples=20,
-    stateful_step_count=14,
+    stateful_step_count=16,
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 from omnigraph.errors import AlreadyExistsError, ConflictError, ErrorKind, NotFoundError, UsageError
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.kept import reclaimed
 from omnigraph.manifest.refs import (
     BranchRef,
@@ -96,7 +97,14 @@ def create_branch(
         actor=actor,
     )
     store, began_s = repository.manifest(ref.manifest_path), repository.clock.monotonic_s()
-    first = replace(start, branch=name, path=ref.manifest_path, version=1, rewound_at=0)
+    first = replace(
+        start,
+        branch=name,
+        path=ref.manifest_path,
+        version=1,
+        rewound_at=0,
+        format=graph_format.FORMAT,
+    )
     staged = store.stage_first(first)
     if staged is not None:
         repository.sync(store.files_of(staged))
@@ -223,6 +231,8 @@ def _named(repository: Repository, ref: BranchRef) -> BranchRef:
         life, dead = newest_life(repository.objects, ref.name)
         other = find_branch(repository.objects, ref.name) if not dead else None
         if other is not None:
+            if other.incarnation == ref.incarnation:
+                return other  # It was made, and only the answer got lost.
             if not _is_over(repository, other):
                 raise _exists(ref.name)
             # Whoever deleted or renamed it died before its ref said so.

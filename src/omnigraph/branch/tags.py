@@ -79,7 +79,8 @@ def create_tag(
         actor=actor,
         message=message,
     )
-    if not create_tag_ref(repository.objects, ref):
+    # If this very tag is there, it was made and only the answer got lost.
+    if not create_tag_ref(repository.objects, ref) and find_tag(repository.objects, name) != ref:
         raise AlreadyExistsError(
             f"there is a tag '{name}' already",
             kind=ErrorKind.TAG_EXISTS,

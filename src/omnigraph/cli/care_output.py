@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import one_line, write_bytes, write_text
 from omnigraph.cli.text import count_text, when_text
+from omnigraph.manifest import format as graph_format
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
     from omnigraph.maintain.recovery import PendingIntent, RecoveryReport
     from omnigraph.maintain.status import GraphStatus
 
-_STATES = {"published": "yellow", "stalled": "red", "running": "green", "unreadable": "bold red"}
+_STATES = {
+    "published": "yellow",
+    "stalled": "red",
+    "running": "green",
+    "unreadable": "bold red",
+    "unclear": "bold red",
+}
 
 
 def print_status(status: GraphStatus, settings: Settings) -> None:
@@ -57,6 +64,7 @@ def print_status(status: GraphStatus, settings: Settings) -> None:
             f"{count_text(status.history_depth, 'commit')} deep, "
             f"{count_text(status.versions, 'version')} kept{cleanups}",
         ),
+        ("format", _format(status.format)),
         ("branches", _names(status.branches)),
         ("tags", _names(status.tags)),
         ("pending", _pending(status.pending)),
@@ -87,6 +95,8 @@ def print_check(report: CheckReport, settings: Settings) -> None:
         f"{count_text(report.commits, 'commit')}, {count_text(report.tables, 'table version')}, "
         f"{count_text(report.files, 'file')}, {count_text(report.rows, 'row')}"
     )
+    if report.states:
+        looked += f"; {count_text(report.states, 'state')} of the past"
     if report.ok:
         text.append("Whole", "bold green")
         text.append(f": {looked}")
@@ -119,7 +129,10 @@ def print_cleanup(report: CleanupReport, settings: Settings, *, command: str) ->
     if rows:
         text.append(_table(rows))
     for place in report.errors:
-        text.append(f"{one_line(place.type_key)}: {one_line(place.error or '')}\n", "red")
+        text.append(f"  {one_line(place.type_key)}: {one_line(place.error or '')}\n", "red")
+    if report.errors:
+        left = count_text(len(report.errors), "place")
+        text.append(f"{left} left as before, the others are not concerned: run it again\n", "red")
     if report.spared:
         running = count_text(len(report.spared), "long write")
         text.append(f"{running} running: files of the last days are left for the next cleanup\n")
@@ -137,15 +150,24 @@ def print_cleanup(report: CleanupReport, settings: Settings, *, command: str) ->
     _write(text)
 
 
-def print_intents(pending: Sequence[PendingIntent], settings: Settings) -> None:
-    """One line a write that is pending."""
+def print_intents(
+    pending: Sequence[PendingIntent], put_aside: Sequence[str], settings: Settings
+) -> None:
+    """One line a write that is pending, and what to do about them."""
     if settings.json:
-        _write_json({"intents": [item.to_dict() for item in pending]})
+        found = [item.to_dict() for item in pending]
+        _write_json({"intents": found, "put_aside": list(put_aside)})
         return
     from rich.text import Text
 
-    lines = [_intent(item) for item in pending]
-    _write(Text("\n").join(lines) if lines else Text("No writes are pending."))
+    lines = [_intent(item) for item in pending] or [Text("No writes are pending.")]
+    if not settings.quiet:
+        if any(str(item.state) in ("published", "stalled", "unreadable") for item in pending):
+            lines.append(Text("To deal with them: omnigraph recovery run", "bright_black"))
+        lines.extend(
+            Text(f"Put aside, to be looked at and deleted: {one_line(name)}") for name in put_aside
+        )
+    _write(Text("\n").join(lines))
 
 
 def print_intent(item: PendingIntent, settings: Settings) -> None:
@@ -174,13 +196,21 @@ def print_recovered(report: RecoveryReport, settings: Settings) -> None:
     text = Text()
     for row in report.recovered:
         text.append(row.operation_id, "yellow")
-        text.append(f"  {row.recovery_kind}: {one_line(row.outcome)}\n")
+        text.append(f"  {row.recovery_kind}")
+        if row.operation_kind is not None:
+            text.append(f"  {_what(row.operation_kind, row.branch, row.recovery_for_actor)}")
+        text.append(f": {one_line(row.outcome)}\n")
     for operation_id, error in report.failed:
         text.append(operation_id, "yellow")
         text.append(f"  {one_line(error)}\n", "red")
-    done = count_text(len(report.recovered), "write")
-    running = f"; {count_text(len(report.running), 'write')} running" if report.running else ""
-    text.append(f"Recovered {done}{running}" if report.recovered else f"Nothing to do{running}")
+    told: list[str] = []
+    if report.recovered:
+        told.append(f"Recovered {count_text(len(report.recovered), 'write')}")
+    if report.failed:
+        told.append(f"{count_text(len(report.failed), 'write')} left as before: run it again")
+    if report.running:
+        told.append(f"{count_text(len(report.running), 'write')} running")
+    text.append("; ".join(told if report.recovered or report.failed else ["Nothing to do", *told]))
     _write(text)
 
 
@@ -200,10 +230,16 @@ def _intent(item: PendingIntent) -> Text:
     if intent is None:
         text.append(f"  {one_line(item.reason or '')}")
         return text
-    by = f" by {one_line(intent.actor)}" if intent.actor else ""
-    text.append(f"  {intent.kind} on {one_line(item.branch or intent.branch)}{by}")
+    text.append(f"  {_what(intent.kind, item.branch or intent.branch, intent.actor)}")
+    if item.reason is not None:
+        text.append(f": {one_line(item.reason)}", "red")
     text.append(f"  last heard of {when_text(item.renewed_us)}", "bright_black")
     return text
+
+
+def _what(kind: str, branch: str | None, actor: str | None) -> str:
+    by = f" by {one_line(actor)}" if actor else ""
+    return f"{one_line(kind)} on {one_line(branch or 'a branch that ended')}{by}"
 
 
 def _pending(pending: Sequence[PendingIntent]) -> str:
@@ -211,6 +247,11 @@ def _pending(pending: Sequence[PendingIntent]) -> str:
     for item in pending:
         counts[str(item.state)] = counts.get(str(item.state), 0) + 1
     return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "nothing"
+
+
+def _format(number: int) -> str:
+    written = graph_format.FORMAT
+    return str(number) if number == written else f"{number}, {written} with the next write"
 
 
 def _names(names: Sequence[str], shown_max: int = 8) -> str:

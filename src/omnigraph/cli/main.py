@@ -29,6 +29,7 @@ from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.commands.mutate import mutate_command
 from omnigraph.cli.commands.optimize import index_group, optimize_command
 from omnigraph.cli.commands.query import query_command
+from omnigraph.cli.commands.repair import repair_command
 from omnigraph.cli.commands.schema import schema_group
 from omnigraph.cli.commands.shell import shell_command
 from omnigraph.cli.commands.snapshot import snapshot_command
@@ -97,6 +98,7 @@ for _command in (
     status_command,
     check_command,
     cleanup_command,
+    repair_command,
     recovery_group,
     lint_command,
     fmt_command,

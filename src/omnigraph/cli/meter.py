@@ -29,6 +29,9 @@ class Unit(StrEnum):
 
     BYTES = "bytes"
     ENTITIES = "entities"
+    PLACES = "places"
+    """Tables, and what else there is."""
+    TABLES = "tables"
 
 
 class Meter(AbstractContextManager["Meter"]):
@@ -36,6 +39,9 @@ class Meter(AbstractContextManager["Meter"]):
 
     def advance_to(self, done: int) -> None:
         """So much is done in all."""
+
+    def advance_of(self, done: int, total: int) -> None:
+        """So much is done of so much in all: for who learns that on the way."""
 
     def show_phase(self, said: LoadPhase) -> None:
         """What is being done now: an operation on Spark has phases, and counts their tasks."""
@@ -102,6 +108,14 @@ class BarMeter(Meter):
             if self._bar is not None:
                 self._show(self._bar)
 
+    def advance_of(self, done: int, total: int) -> None:
+        """As ``advance_to``; work of several passes starts over with each."""
+        with self._lock:
+            self._done, self._total = done, total
+            if self._bar is not None:
+                self._bar.update(self._bar.tasks[0].id, total=total)
+                self._show(self._bar)
+
     def show_phase(self, said: LoadPhase) -> None:
         """A bar of its own for each phase, in place of the one before."""
         with self._lock:
@@ -158,7 +172,7 @@ class BarMeter(Meter):
 
 def amount_text(done: int, total: int | None, unit: Unit) -> str:
     """``12 of 34 MB``, ``5 of 7 entities``; without a total only what is done."""
-    if unit is Unit.ENTITIES:
+    if unit is not Unit.BYTES:
         of_total = f" of {total:,}" if total is not None else ""
         return f"{done:,}{of_total} {unit}"
     scale, suffix = next(

@@ -9,10 +9,13 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.cli.care_output import size_text
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import one_line, write_bytes, write_text
+from omnigraph.cli.text import count_text
+from omnigraph.maintain.purge import PurgeReport
 from omnigraph.maintain.schema_apply import SchemaApplyResult
-from omnigraph.schema.migrate import DropMode, SchemaPlan, Step
+from omnigraph.schema.migrate import SchemaPlan, Step
 from omnigraph.schema.migrate.text import headline, mark, remarks, total
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ def print_applied(result: SchemaApplyResult, settings: Settings) -> None:
         text.append("commit ")
         text.append(result.commit.id, "yellow")
         text.append(f" on {one_line(result.branch)}")
-        if any(step.mode is DropMode.HARD for step in result.plan.destructive):
-            text.append(f"\nNext: omnigraph cleanup {one_line(result.uri)} --keep 1 --confirm")
+        if result.purged is not None:
+            _append_purge(text, result.purged, result.uri)
     elif result.plan:
         text.append("\nNothing was changed: this was a dry run, and it would succeed")
     _write(text)
@@ -67,6 +70,28 @@ def _append(text: Text, step: Step) -> None:
     loud = step.destructive or not step.supported
     for line in remarks(step):
         text.append(f"    {one_line(line)}\n", "red" if loud else "bright_black")
+
+
+def _append_purge(text: Text, purged: PurgeReport, uri: str) -> None:
+    """What became of data that was dropped for good, and what to run if something is left."""
+    names = one_line(", ".join(purged.dropped))
+    removed = f"{count_text(purged.files_removed, 'object')}, {size_text(purged.bytes_removed)}"
+    text.append("\nPurged ", "bold green" if purged.complete else "bold yellow")
+    text.append(f"{names}: {removed}")
+    if purged.complete:
+        return
+    if purged.still_in:
+        text.append(f"\n  still readable in {one_line(', '.join(purged.still_in))}", "yellow")
+    if purged.spared:
+        writes = count_text(len(purged.spared), "long write")
+        text.append(f"\n  {writes} running: nothing of their time was removed", "yellow")
+    if purged.too_young:
+        young = count_text(purged.too_young, "object")
+        text.append(f"\n  {young} written in this very moment, left for a cleanup", "yellow")
+    if purged.error is not None:
+        text.append(f"\n  not complete: {one_line(purged.error)}", "red")
+    until = "when these are gone" if purged.still_in else "soon"
+    text.append(f"\nNext, {until}: omnigraph cleanup {one_line(uri)} --keep 1 --confirm")
 
 
 def _write(text: Text) -> None:

@@ -22,15 +22,20 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.maintain.recovery import IntentState, pending_intents, quarantined
+from omnigraph.maintain.retention import whole_states
+from omnigraph.maintain.states import States
 from omnigraph.manifest.refs import branch_names, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TablePin
 from omnigraph.schema.catalog import EdgeType
+from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.reach import table_files, version_of
+from omnigraph.storage.reach import table_files
 from omnigraph.storage.tables import Table
+from omnigraph.write.mirror import type_name
 
 RESTORE = "restore it from a copy of the graph"
+PAST = f"{RESTORE}, or give that past up: 'omnigraph cleanup --keep N --confirm'"
 EXAMPLES_MAX = 5
 
 
@@ -60,6 +65,8 @@ class CheckReport:
     tables: int = 0
     files: int = 0
     rows: int = 0
+    states: int = 0
+    """Of the past, if that was asked for."""
 
     @property
     def ok(self) -> bool:
@@ -76,14 +83,21 @@ Progress = Callable[[int, int], None]
 
 
 def check(
-    repository: Repository, *, full: bool = False, progress: Progress | None = None
+    repository: Repository,
+    *,
+    full: bool = False,
+    history: bool = False,
+    progress: Progress | None = None,
 ) -> CheckReport:
     """Look at everything that branches and tags lead to.
 
-    Ids and endpoints are always read; with ``full`` every column is.
+    Ids and endpoints are always read; with ``full`` every column is. With ``history`` every state
+    of the past that is kept is looked at, too: its tables open, and their files are there.
     """
     run = _Check(repository, full=full)
     run.everything(progress)
+    if history:
+        run.history(progress)
     return CheckReport(findings=tuple(run.findings), **run.counts)
 
 
@@ -114,6 +128,38 @@ class _Check:
         self._intents()
         if progress is not None:
             progress(len(steps), len(steps))
+
+    def history(self, progress: Progress | None) -> None:
+        """Every state that is kept, each version of a table once; no rows are read."""
+        states = States(self._repository)
+        waiting: dict[TableVersion, tuple[str, int]] = {}
+        with self._telling("lineage", "history", "restore __manifest from a copy of the graph"):
+            places = list(whole_states(self._repository))
+            states.look_at(places)
+            for state in filter(None, map(states.at, places)):
+                self.counts["states"] += 1
+                where = f"commit {state.commit_id}"
+                if state.schema_hash not in self._seen:
+                    self._seen.add(state.schema_hash)
+                    with self._telling("schema", where, PAST):
+                        self._repository.schema(state.schema_hash)
+                for name, key, rows in state.tables:
+                    if name not in self._seen:
+                        waiting.setdefault(name, (f"{where} {key}", rows))
+        for done, (name, (where, rows)) in enumerate(waiting.items()):
+            if progress is not None:
+                progress(done, len(waiting))
+            self._seen.add(name)
+            try:
+                table = self._repository.tables.open(name)
+                self.counts["tables"] += 1
+                if self._files(where, table, PAST) and table.row_count != rows:
+                    message = f"it has {table.row_count} rows, the manifest says {rows}"
+                    self._tell("count", where, message, PAST)
+            except OmnigraphError as e:
+                self._tell("table", where, e.message, PAST)
+        if progress is not None:
+            progress(len(waiting), len(waiting))
 
     @contextmanager
     def _telling(self, code: str, where: str, remedy: str) -> Generator[None]:
@@ -207,7 +253,7 @@ class _Check:
             self._tell("count", place, message, RESTORE)
         self._rows(place, table, pin)
 
-    def _files(self, where: str, table: Table) -> bool:
+    def _files(self, where: str, table: Table, remedy: str = RESTORE) -> bool:
         """Whether all files of a version are there. One listing for all versions of a table."""
         path = table.name.path
         if path not in self._listed:
@@ -218,8 +264,8 @@ class _Check:
         missing = sorted(needed - self._listed[path])
         for name in missing[:EXAMPLES_MAX]:
             index = "/_indices/" in name
-            remedy = "run 'omnigraph optimize', which builds the index again" if index else RESTORE
-            self._tell("file", where, f"{name} is missing", remedy)
+            again = "run 'omnigraph optimize', which builds the index again"
+            self._tell("file", where, f"{name} is missing", again if index else remedy)
         return not missing
 
     def _rows(self, where: str, table: Table, pin: TablePin) -> None:
@@ -240,10 +286,10 @@ class _Check:
                 self._tell("duplicate_id", where, message, "load the rows again with --mode merge")
 
     def _drift(self, where: str, pin: TablePin) -> None:
-        names = self._repository.objects.names(f"{pin.name.path}/_versions")
-        newest = max((v for v in map(version_of, names) if v is not None), default=0)
-        if newest > pin.name.version:
-            message = f"another program made version {newest}; the graph shows {pin.name.version}"
+        path = mirror_path(type_name(pin.table_key))
+        head = mirror_head(self._repository.location, path, pin.name)
+        if head.state is MirrorState.DRIFTED:
+            message = f"another program made version {head.version} of {path}"
             self._tell("drift", where, message, "see 'omnigraph repair'")
 
     # -- rows ------------------------------------------------------------------------------------

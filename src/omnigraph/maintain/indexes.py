@@ -130,19 +130,20 @@ def _wanted(graph_type: GraphType) -> Iterator[IndexSpec]:
     for name in dict.fromkeys(name for group in graph_type.indexes for name in group):
         if name in graph_type.key or name in graph_type.system_columns:
             continue
-        kind = _kind(graph_type.by_name[name].type)
-        if kind is not None:
+        for kind in _kinds(graph_type.by_name[name].type):
             yield IndexSpec(column=name, kind=kind)
 
 
-def _kind(declared: PropertyType) -> IndexKind | None:
+def _kinds(declared: PropertyType) -> tuple[IndexKind, ...]:
     if declared.scalar is Scalar.VECTOR:
-        return IndexKind.VECTOR
+        return (IndexKind.VECTOR,)
     if declared.is_list or declared.scalar is Scalar.BLOB:
-        return None
+        return ()
     if declared.is_enum or declared.scalar is Scalar.BOOL:
-        return IndexKind.BITMAP
-    return IndexKind.TEXT if declared.scalar is Scalar.STRING else IndexKind.BTREE
+        return (IndexKind.BITMAP,)
+    if declared.scalar is Scalar.STRING:
+        return (IndexKind.TEXT, IndexKind.NGRAM)
+    return (IndexKind.BTREE,)
 
 
 def table_state(graph_type: GraphType, table: Table) -> TableIndexes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
@@ -29,7 +29,9 @@ from omnigraph.maintain.indexes import (
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.storage.upkeep import Upkeep, plan_upkeep
+from omnigraph.write.mirror import type_name
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import WriteRequest, publish
 from omnigraph.write.stage import BulkChange, BulkWork
@@ -43,10 +45,6 @@ BUSY = "busy"
 DRIFTED = "drift_needs_repair"
 _RULES = "1"
 """Another value makes tables be looked at again that were in order by older rules."""
-
-
-ForeignHead = Callable[[TablePin], int | None]
-"""The version of a table that another program made on top of what was published, if one did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +106,12 @@ def optimize(
     types: Sequence[str] = (),
     actor: str | None = None,
     message: str | None = None,
-    foreign_head: ForeignHead | None = None,
 ) -> OptimizeResult:
     """Join small files, leave deleted rows out, build and extend indexes. Changes no answer.
 
-    A table that another program moved (``foreign_head``) is left as it is.
+    A table of main that another program moved is left as it is.
     """
-    work = _Maintenance(types, join=True, whole=False, foreign_head=foreign_head)
+    work = _Maintenance(types, join=True, whole=False, mirrored=branch == MAIN)
     return _run(repository, work, "optimize", branch, actor, message)
 
 
@@ -127,7 +124,7 @@ def build_indexes(
     message: str | None = None,
 ) -> OptimizeResult:
     """Make every index cover every row; files stay as they are."""
-    work = _Maintenance(types, join=False, whole=True)
+    work = _Maintenance(types, join=False, whole=True, mirrored=branch == MAIN)
     return _run(repository, work, "index", branch, actor, message)
 
 
@@ -195,12 +192,12 @@ class _Maintenance:
         *,
         join: bool,
         whole: bool,
-        foreign_head: ForeignHead | None = None,
+        mirrored: bool,
     ) -> None:
         self._types = types
         self._join = join
         self._whole = whole
-        self._foreign_head = foreign_head
+        self._mirrored = mirrored
         self._workers = concurrency()
         self._gate = BoundedSemaphore(self._workers)
         self._planned: dict[str, _Planned] = {}
@@ -256,10 +253,12 @@ class _Maintenance:
         outcome = TableOptimized(type_key=key, pending_indexes=pending)
         if upkeep is None:
             return _Planned(pin=pin, work=None, outcome=outcome)
-        head = self._foreign_head(pin) if self._foreign_head is not None else None
-        if head is not None:
-            drifted = replace(outcome, skipped=DRIFTED, lance_head_version=head)
-            return _Planned(pin=pin, work=None, outcome=drifted)
+        if self._mirrored:
+            path = mirror_path(type_name(key))
+            head = mirror_head(txn.repository.location, path, pin.name)
+            if head.state is MirrorState.DRIFTED:
+                drifted = replace(outcome, skipped=DRIFTED, lance_head_version=head.version)
+                return _Planned(pin=pin, work=None, outcome=drifted)
         return _Planned(
             pin=pin,
             work=_work(graph_type, upkeep, label if self._join and not pending else ""),

@@ -9,6 +9,8 @@
 | is not, on a branch that has ended           | stalled    | drops it: nobody can publish there  |
 | is not, and was heard of                     | running    | leaves it alone                     |
 | cannot be read                               | unreadable | puts it aside                       |
+| cannot be judged: the store, or the branch,  | unclear    | tells why, and leaves it alone      |
+| does not answer                              |            |                                     |
 
 A revocation is a commit by ``omnigraph:recovery``. A writer that wakes up after it loses the race
 against that commit and is told ``revoked``; one that was faster is seen to be published. Files of a
@@ -52,6 +54,7 @@ class IntentState(StrEnum):
     STALLED = "stalled"
     RUNNING = "running"
     UNREADABLE = "unreadable"
+    UNCLEAR = "unclear"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +65,13 @@ class PendingIntent:
     state: IntentState
     renewed_us: int
     intent: Intent | None
-    """None if it cannot be read."""
+    """None if it cannot be read, or was not handed out."""
     commit: GraphCommit | None = None
     """What it was published as."""
     branch: str | None = None
     """The branch as it is called now; None if it has ended."""
     reason: str | None = None
-    """Why it cannot be read."""
+    """Why it cannot be read, or judged."""
 
     @property
     def operation_id(self) -> str:
@@ -120,14 +123,25 @@ def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list
             found.append(
                 PendingIntent(
                     name=intent.name,
-                    state=IntentState.UNREADABLE,
+                    state=IntentState.UNCLEAR if intent.withheld else IntentState.UNREADABLE,
                     renewed_us=intent.renewed_us,
                     intent=None,
                     reason=intent.reason,
                 )
             )
-        else:
+            continue
+        try:
             found.append(_classified(repository, intent, lease_s))
+        except OmnigraphError as e:  # Of its branch alone; the others can be judged.
+            found.append(
+                PendingIntent(
+                    name=intent.name,
+                    state=IntentState.UNCLEAR,
+                    renewed_us=intent.renewed_us,
+                    intent=intent,
+                    reason=e.message,
+                )
+            )
     return found
 
 
@@ -165,15 +179,22 @@ def recover(
         pending = [find_intent(repository, operation_id, lease_s=lease_s)]
     recovered: list[Recovered] = []
     failed: list[tuple[str, str]] = []
+    settled: list[tuple[PendingIntent, Recovered]] = []
     by_branch: dict[str | None, list[PendingIntent]] = {}
     for item in pending:
         if item.state is IntentState.STALLED:
             by_branch.setdefault(item.branch, []).append(item)
-            continue
-        try:
-            recovered += _settled(repository, item)
-        except OmnigraphError as e:
-            failed.append((item.operation_id, e.message))
+        elif item.state is IntentState.UNCLEAR:
+            failed.append((item.operation_id, item.reason or "it cannot be judged"))
+        else:
+            try:
+                settled += _settled(repository, item)
+            except OmnigraphError as e:
+                failed.append((item.operation_id, e.message))
+    try:
+        recovered += _recorded(repository, settled)
+    except OmnigraphError as e:
+        failed += [(item.operation_id, e.message) for item, _ in settled]
     for branch, items in by_branch.items():
         try:
             recovered += _given_up(repository, branch, items)
@@ -221,14 +242,19 @@ def _life(repository: Repository, path: str) -> Snapshot | None:
         return None
 
 
-def _settled(repository: Repository, item: PendingIntent) -> list[Recovered]:
-    """Drop what was published, put aside what cannot be read, leave what runs."""
+def _settled(repository: Repository, item: PendingIntent) -> list[tuple[PendingIntent, Recovered]]:
+    """What is to be dropped: what was published, and what cannot be read, once it is put aside."""
     if item.state is IntentState.PUBLISHED and item.intent is not None and item.commit is not None:
         row = rolled_forward(repository, item.intent, item.commit)
-        return _recorded(repository, [item], [row])
+        return [(item, row)]
     if item.state is IntentState.UNREADABLE:
         aside = f"{QUARANTINE}/{item.name.removeprefix(f'{PREFIX}/')}"
-        repository.objects.copy(item.name, aside)
+        try:
+            repository.objects.copy(item.name, aside)
+        except OmnigraphError:
+            if repository.objects.exists(item.name):
+                raise
+            return []  # Somebody else did it.
         row = Recovered(
             operation_id=item.operation_id,
             recovery_kind=RecoveryKind.QUARANTINED,
@@ -239,12 +265,16 @@ def _settled(repository: Repository, item: PendingIntent) -> list[Recovered]:
             at=repository.clock.now_us(),
             outcome=f"it was put aside as {aside}: {item.reason}",
         )
-        return _recorded(repository, [item], [row])
+        return [(item, row)]
     return []
 
 
 class _PublishedMeanwhile(Exception):
     """A write that was about to be revoked has made it. Ends the revocation."""
+
+
+class _RevokedMeanwhile(Exception):
+    """Another recovery was faster. Ends the revocation."""
 
 
 def _given_up(
@@ -253,12 +283,13 @@ def _given_up(
     """Revoke stalled writes of one branch, in one commit, then drop their intents."""
     intents = [item.intent for item in items if item.intent is not None]
     try:
-        commit = _revoke(repository, branch, intents) if branch is not None else None
+        revoked_by = _revoke(repository, branch, intents) if branch is not None else {}
     except _PublishedMeanwhile:
         again = {item.operation_id for item in items}
         fresh = [p for p in pending_intents(repository) if p.operation_id in again]
-        done = [row for p in fresh for row in _settled(repository, p)]
-        left = [p for p in fresh if p.state in (IntentState.STALLED, IntentState.RUNNING)]
+        done = _recorded(repository, [pair for p in fresh for pair in _settled(repository, p)])
+        # A young one that was published is about to be dropped by the write itself.
+        left = [p for p in fresh if p.intent is not None and p.commit is None]
         return [*done, *(_given_up(repository, branch, left) if left else [])]
     hit(FailPoint.RECOVERY_AFTER_REVOCATION)
     rows = [
@@ -268,7 +299,7 @@ def _given_up(
             operation_kind=intent.kind,
             recovery_for_actor=intent.actor,
             branch=branch or intent.branch,
-            graph_commit_id=commit.id if commit is not None else None,
+            graph_commit_id=revoked_by.get(intent.operation_id),
             at=repository.clock.now_us(),
             outcome="it was not published and may not be any more"
             if branch is not None
@@ -276,21 +307,44 @@ def _given_up(
         )
         for intent in intents
     ]
-    return _recorded(repository, items, rows)
+    return _recorded(repository, list(zip(items, rows, strict=True)))
 
 
-def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> GraphCommit | None:
-    """Make sure that writes cannot publish; None if an earlier run of recovery did that already."""
+def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> dict[str, str]:
+    """Make sure that writes cannot publish; each with the commit that says so.
+
+    Those that an earlier run of recovery, or one at the same moment, has given up need no other
+    commit.
+    """
+    told = repository.head(branch).snapshot.revoked
+    fresh = [intent for intent in intents if intent.operation_id not in told]
+    found: dict[str, str] = {}
+    try:
+        commit = _publish_revocation(repository, branch, fresh) if fresh else None
+        found = {intent.operation_id: commit.id for intent in fresh if commit is not None}
+    except _RevokedMeanwhile:
+        pass
+    head = repository.head(branch).snapshot
+    for intent in intents:
+        if intent.operation_id not in found:
+            by = _revocation(repository, head, intent)
+            found |= {intent.operation_id: by.id} if by is not None else {}
+    return found
+
+
+def _publish_revocation(
+    repository: Repository, branch: str, intents: Sequence[Intent]
+) -> GraphCommit | None:
     ids = tuple(intent.operation_id for intent in intents)
 
     def prepare(txn: WriteTxn) -> Adoption:
+        if set(ids) <= set(txn.snapshot.revoked):
+            raise _RevokedMeanwhile
         for intent in intents:
             if published_as(repository.lineage, txn.snapshot, intent) is not None:
                 raise _PublishedMeanwhile
         return Adoption(snapshot=txn.snapshot, changes={})
 
-    if set(ids) <= set(repository.head(branch).snapshot.revoked):
-        return None
     done = publish(
         repository,
         WriteRequest(
@@ -308,11 +362,23 @@ def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> G
     return done.commit
 
 
+def _revocation(repository: Repository, head: Snapshot, intent: Intent) -> GraphCommit | None:
+    """The commit by which an earlier run of recovery gave a write up, if it is to be found."""
+    for commit in repository.lineage.first_parents(head):
+        if commit.path != head.path or commit.manifest_version <= intent.base_manifest_version:
+            return None
+        if commit.actor == RECOVERY_ACTOR and intent.operation_id in (commit.message or ""):
+            return commit
+    return None
+
+
 def _recorded(
-    repository: Repository, items: Sequence[PendingIntent], rows: Sequence[Recovered]
+    repository: Repository, done: Sequence[tuple[PendingIntent, Recovered]]
 ) -> list[Recovered]:
     """Write down what was done; only then the intents go, so that nothing is done unseen."""
-    record_recoveries(repository, rows)
+    if not done:
+        return []
+    record_recoveries(repository, [row for _, row in done])
     hit(FailPoint.RECOVERY_BEFORE_DROP)
-    repository.objects.delete([item.name for item in items])
-    return list(rows)
+    repository.objects.delete([item.name for item, _ in done])
+    return [row for _, row in done]

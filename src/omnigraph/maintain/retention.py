@@ -11,19 +11,19 @@ so the whole list of commits stays readable, and any two states find their commo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
 from omnigraph.branch.history import branch_heads
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, UsageError
+from omnigraph.maintain.states import States
 from omnigraph.manifest.lineage import MILESTONE
 from omnigraph.manifest.refs import find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
-from omnigraph.storage.names import TableVersion
-from omnigraph.storage.reach import version_of
+from omnigraph.storage.names import TableVersion, version_of
 
 PAIRS_MAX = 128
 """With more pairs of branches than this only the ancestors with main are kept for merges."""
@@ -77,6 +77,8 @@ class Retained:
 
     heads: dict[str, Snapshot]
     """The newest states of all branches, by name."""
+    states: States
+    """What was read of the past so far."""
     datasets: dict[str, Versions]
     given_up: tuple[SweepRecord, ...] = ()
     """What earlier cleanups said: a state that one of them gave up is not whole any more."""
@@ -88,9 +90,6 @@ class Retained:
         default_factory=dict[str, dict[TableVersion, str]]
     )
     """By folder: the versions of tables that whole states show, with the key of the table."""
-    main_versions: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
-    """By folder: version numbers that whole states of main show."""
-
     restated: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     """Versions that say something else about a state which an earlier version shows."""
 
@@ -132,12 +131,13 @@ def retained(
     store_now_us: int,
     before: int | None = None,
     since: Mapping[str, int] | None = None,
+    states: States | None = None,
 ) -> Retained:
     """What a policy keeps of the graph as it is now. ``store_now_us``: by the clock of the store.
 
     ``before`` is the number of the cleanup that asks, ``since`` says from which versions on it has
-    promised to keep all. Raises if a living branch cannot be read: then nobody can know what it
-    needs.
+    promised to keep all; ``states`` are what was read before. Raises if a living branch cannot be
+    read: then nobody can know what it needs.
     """
     now_us = repository.clock.now_us()
     heads = branch_heads(repository)
@@ -145,6 +145,7 @@ def retained(
     tags = [ref for n in tag_names(repository.objects) if (ref := find_tag(repository.objects, n))]
     found = Retained(
         heads=heads,
+        states=states or States(repository),
         datasets=_datasets(repository, heads),
         given_up=_given_up(repository, heads[MAIN].swept, before),
     )
@@ -163,15 +164,83 @@ def retained(
             found.add(ManifestPlace(path=versions.path, version=version))
     for place in _ancestors(repository, heads):
         found.add(place)
-    _mark_tables(repository, found)
+    _mark_tables(found)
     tagged = [repository.lineage.snapshot(tag.place) for tag in tags]
     _mark_way_back(repository, found, [*heads.values(), *tagged])
     return found
 
 
+def retained_without(
+    repository: Repository,
+    shows: Callable[[Snapshot], bool],
+    until: ManifestPlace,
+    *,
+    store_now_us: int,
+    before: int | None = None,
+    since: Mapping[str, int] | None = None,
+    states: States | None = None,
+) -> Retained:
+    """All that there is, but not the past of one branch ``until`` a commit as far as it ``shows``
+    something, nor what branches that ended have left of it.
+
+    Newest states, tags and what merges need are kept all the same. ``store_now_us`` plays no part:
+    who gives data up does not wait for readers.
+    """
+    heads = branch_heads(repository)
+    heads |= _lost_from_sight(repository, heads)
+    found = Retained(
+        heads=heads,
+        states=states or States(repository),
+        datasets=_datasets(repository, heads),
+        given_up=_given_up(repository, heads[MAIN].swept, before),
+    )
+    for head in heads.values():
+        found.add(head.place, named=True)
+    for name in tag_names(repository.objects):
+        if (tag := find_tag(repository.objects, name)) is not None:
+            found.add(tag.place, named=True)
+    for place in _ancestors(repository, heads):
+        found.add(place)
+    for versions in found.datasets.values():
+        promised = (since or {}).get(versions.path)
+        for version in versions.written:
+            place = ManifestPlace(path=versions.path, version=version)
+            past = place.path == until.path and version < until.version
+            safe = promised is not None and version >= promised
+            concerned = not safe and (past or versions.branch is None)
+            if not concerned or not _shows(repository, place, shows):
+                found.add(place)
+    _mark_tables(found)
+    return found
+
+
+def _shows(repository: Repository, place: ManifestPlace, shows: Callable[[Snapshot], bool]) -> bool:
+    try:
+        return shows(repository.lineage.snapshot(place))
+    except NotFoundError as e:
+        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+            raise
+        return True
+
+
+def whole_states(repository: Repository) -> Iterator[ManifestPlace]:
+    """All states whose tables should be there: on living branches and on those that ended."""
+    heads = branch_heads(repository)
+    records = _given_up(repository, heads[MAIN].swept, None)
+    for versions in _datasets(repository, heads).values():
+        for version in versions.written:
+            place = ManifestPlace(path=versions.path, version=version)
+            if all(record.keeps(place) is not False for record in records):
+                yield place
+
+
 def _given_up(repository: Repository, told: int, before: int | None) -> tuple[SweepRecord, ...]:
-    """Records of earlier cleanups: of all that are over, and of those that may be running."""
-    numbered = [n for n in numbers(repository.objects) if n >= told]
+    """Records of earlier cleanups: of the newest that is over, and of those that may be running.
+
+    A cleanup that looks again has told its own number already; what counts is the one before it.
+    """
+    newest = told if before is None else min(told, before - 1)
+    numbered = [n for n in numbers(repository.objects) if n >= newest]
     found = [repository.sweeps.record(n) for n in numbered if before is None or n < before]
     return tuple(record for record in found if record is not None)
 
@@ -286,23 +355,23 @@ def _bases(repository: Repository, mine: Snapshot, theirs: Snapshot) -> Iterator
             raise  # Else the way is lost already, and nothing that is left depends on it.
 
 
-def _mark_tables(repository: Repository, found: Retained) -> None:
+def _mark_tables(found: Retained) -> None:
     """The tables of all states that are kept; states that have lost theirs are kept no longer."""
-    for path, versions in found.whole.items():
-        for version in sorted(versions):
-            try:
-                snapshot = repository.lineage.snapshot(ManifestPlace(path=path, version=version))
-            except NotFoundError as e:
-                if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                    raise
-                versions.discard(version)
-                continue
-            if snapshot.head.place != snapshot.place:
-                found.restated.setdefault(path, set()).add(version)
-            for key, pin in snapshot.pins.items():
-                found.tables.setdefault(pin.name.path, {})[pin.name] = key
-                if path == MAIN_PATH:
-                    found.main_versions.setdefault(pin.name.path, set()).add(pin.name.version)
+    places = [
+        ManifestPlace(path=path, version=version)
+        for path, versions in found.whole.items()
+        for version in sorted(versions)
+    ]
+    found.states.look_at(places)
+    for place in places:
+        state = found.states.at(place)
+        if state is None:
+            found.whole[place.path].discard(place.version)
+            continue
+        if state.restated:
+            found.restated.setdefault(place.path, set()).add(place.version)
+        for name, key, _ in state.tables:
+            found.tables.setdefault(name.path, {})[name] = key
 
 
 def _mark_way_back(repository: Repository, found: Retained, ends: list[Snapshot]) -> None:

@@ -8,7 +8,7 @@ on the newer state; when they changed the schema, on the newer schema. Other bra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +21,13 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.maintain.purge import PurgeReport, hard_drops, purge
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.schema.migrate import Desired, DropMode, SchemaPlan, Step, make_plan, resolve
 from omnigraph.schema.migrate.text import headline
+from omnigraph.storage.compact import RewriteAll
 from omnigraph.write.conformity import broken_rules
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import WriteRequest, publish
@@ -45,6 +47,8 @@ class SchemaApplyResult:
     """None when nothing was published."""
     manifest_version: int
     dry_run: bool = False
+    purged: PurgeReport | None = None
+    """What became of data that was dropped for good; None if there was none."""
 
     @property
     def applied(self) -> bool:
@@ -61,6 +65,7 @@ class SchemaApplyResult:
             **self.plan.to_dict(),
             "graph_manifest_version": self.manifest_version,
             "commit": self.commit.to_dict() if self.commit is not None else None,
+            "purged": self.purged.to_dict() if self.purged is not None else None,
         }
 
 
@@ -95,8 +100,9 @@ def schema_apply(
 ) -> SchemaApplyResult:
     """Give a branch another schema, as one commit or not at all.
 
-    ``confirm`` allows steps that hide data; ``allow_data_loss`` does so too, and asks for the files
-    to be reclaimed. With ``dry_run`` everything is checked and nothing is published. Raises
+    ``confirm`` allows steps that hide data; ``allow_data_loss`` does so too, and deletes the data
+    right after the publish where nobody else needs it (``maintain/purge.py``). With ``dry_run``
+    everything is checked and nothing is published. Raises
     ``SchemaError``, ``MigrationError`` (a step is not possible, or rows are in the way) and
     ``UsageError`` (a destructive step was not confirmed).
     """
@@ -123,6 +129,8 @@ def schema_apply(
         commit = publish(repository, request).commit
     if work.plan is None or work.snapshot is None:
         raise InternalError("a schema was applied without a plan")
+    accepted = repository.schema(work.snapshot.schema_hash).catalog
+    dropped = hard_drops(work.plan, accepted, work.snapshot) if commit is not None else ()
     return SchemaApplyResult(
         uri=repository.location.uri,
         branch=branch,
@@ -130,6 +138,7 @@ def schema_apply(
         commit=commit,
         manifest_version=commit.manifest_version if commit else work.snapshot.version,
         dry_run=dry_run,
+        purged=purge(repository, dropped, commit.place) if commit is not None and dropped else None,
     )
 
 
@@ -183,7 +192,8 @@ class _Apply:
         pairs = continued(txn.schema.catalog, desired.catalog)
         accepted = accept_schema(self._repository, desired.catalog, desired.source)
         hit(FailPoint.SCHEMA_AFTER_OBJECTS)
-        return BulkChange(tables=_tables(txn, pairs, desired), schema=accepted)
+        anew = {s.type_id for s in plan.destructive if s.mode is DropMode.HARD}
+        return BulkChange(tables=_tables(txn, pairs, desired, anew), schema=accepted)
 
     def _refuse_new_drops(self, plan: SchemaPlan) -> None:
         """What somebody else has just added is not dropped by a text that never knew it."""
@@ -246,8 +256,13 @@ def _plan(
     return make_plan(accepted.catalog, accepted.source, desired, rows=rows, drop_mode=mode)
 
 
-def _tables(txn: WriteTxn, pairs: Sequence[TypePair], desired: Desired) -> Mapping[str, BulkWork]:
-    """The tables whose columns change; a type without a table gets its columns with its rows."""
+def _tables(
+    txn: WriteTxn, pairs: Sequence[TypePair], desired: Desired, anew: Collection[int]
+) -> Mapping[str, BulkWork]:
+    """The tables whose columns change; a type without a table gets its columns with its rows.
+
+    Files of types that are to be written ``anew`` hold nothing of what was dropped.
+    """
     found: dict[str, BulkWork] = {}
     for pair in pairs:
         rework = reshape_of(pair, desired.backfills)
@@ -256,7 +271,7 @@ def _tables(txn: WriteTxn, pairs: Sequence[TypePair], desired: Desired) -> Mappi
                 type=pair.after,
                 actions=(Action.REWORK,),
                 change=TableChange(),
-                staged=(rework,),
+                staged=(rework, RewriteAll()) if pair.after.id in anew else (rework,),
             )
     return found
 

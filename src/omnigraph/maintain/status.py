@@ -16,7 +16,7 @@ from omnigraph.maintain.recovery import IntentState, PendingIntent, pending_inte
 from omnigraph.manifest.refs import branch_names, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
-from omnigraph.storage.reach import version_of
+from omnigraph.storage.names import version_of
 
 FRAGMENTS_MANY = 64
 VERSIONS_MANY = 200
@@ -48,6 +48,8 @@ class GraphStatus:
     uri: str
     branch: str
     commit: GraphCommit
+    format: int
+    """The stamp of the branch; an older one than this release writes changes with a write."""
     types: tuple[TypeStatus, ...]
     bytes: int
     """Everything below the root."""
@@ -71,6 +73,7 @@ class GraphStatus:
             "branch": self.branch,
             "graph_commit_id": self.commit.id,
             "created_at": self.commit.created_at_us,
+            "format": self.format,
             "bytes": self.bytes,
             "objects": self.objects,
             "types": [asdict(status) for status in self.types],
@@ -104,6 +107,7 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
         uri=repository.location.uri,
         branch=branch,
         commit=snapshot.head,
+        format=snapshot.format,
         types=types,
         bytes=sum(sizes.values()),
         objects=objects,
@@ -114,7 +118,7 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
         cleanups=snapshot.swept,
         pending=pending,
         put_aside=put_aside,
-        advice=tuple(_advice(types, versions, pending, put_aside)),
+        advice=(*_left_behind(repository, snapshot), *_advice(types, versions, pending, put_aside)),
     )
 
 
@@ -143,6 +147,18 @@ def _types(
             )
         )
     return tuple(found)
+
+
+def _left_behind(repository: Repository, snapshot: Snapshot) -> list[str]:
+    """What a hard drop could not delete, if no cleanup came after it."""
+    swept = snapshot.swept
+    if snapshot.branch != MAIN:
+        swept = max(swept, repository.head(MAIN).snapshot.swept)
+    record = repository.sweeps.record(swept) if swept else None
+    if record is None or not record.left:
+        return []
+    what, where = ", ".join(record.purges), ", ".join(record.left)
+    return [f"omnigraph cleanup --keep 1 {what}: dropped for good, and still in {where}"]
 
 
 def _advice(

@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import CorruptionError, ErrorKind, FormatError
+from omnigraph.errors import CorruptionError
+from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.snapshot import (
-    FORMAT,
     MAIN,
     MAIN_PATH,
     GraphCommit,
@@ -56,31 +56,13 @@ Row = dict[str, Any]
 def _schema_of(snapshot: Snapshot) -> pa.Schema:
     """The dataset's schema, stamped with format, graph and branch."""
     return _COLUMNS.with_metadata(
-        {_STAMP: str(FORMAT), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
+        {_STAMP: str(snapshot.format), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
     )
 
 
 def check_format(metadata: Mapping[str, str], where: str) -> None:
-    """Refuse what another version of omnigraph wrote."""
-    stamp = metadata.get(_STAMP)
-    if stamp is None:
-        raise CorruptionError(f"{where} has no omnigraph format stamp", hint="is this a graph?")
-    if not stamp.isdigit():
-        raise CorruptionError(f"{where} has a damaged format stamp: {stamp!r}")
-    if int(stamp) > FORMAT:
-        raise FormatError(
-            f"{where} has format {stamp}, this omnigraph reads format {FORMAT}",
-            kind=ErrorKind.FORMAT_NEWER,
-            hint="upgrade omnigraph first",
-            details={"format": int(stamp), "format_supported": FORMAT},
-        )
-    if int(stamp) < FORMAT:
-        raise FormatError(
-            f"{where} has the older format {stamp}, this omnigraph reads format {FORMAT}",
-            kind=ErrorKind.FORMAT_OLDER,
-            hint="export it with the release that wrote it, then init and load",
-            details={"format": int(stamp), "format_supported": FORMAT},
-        )
+    """Refuse what a release wrote that this one does not know."""
+    graph_format.read_stamp(metadata.get(_STAMP), where)
 
 
 def to_table(snapshot: Snapshot) -> pa.Table:
@@ -134,6 +116,7 @@ def from_table(
             deleted=facts.get("deleted", False),
             revoked=tuple(facts.get("revoked", ())),
             swept=facts.get("swept", 0),
+            format=int(metadata[_STAMP]),
         )
     except (KeyError, ValueError, TypeError, IndexError) as e:
         raise CorruptionError(

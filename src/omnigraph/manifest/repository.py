@@ -32,6 +32,7 @@ from omnigraph.manifest.sweeps import Sweeps
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.ir import from_ir, schema_hash
 from omnigraph.storage.location import Location
+from omnigraph.storage.mirror import Mirror
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.sync import sync_files, sync_root
@@ -39,6 +40,12 @@ from omnigraph.storage.tables import Table, TableStore
 
 TABLES_OPEN_MAX = 256
 THREADS = 8
+UNDELETED_MAX = 256
+"""Objects that a handle remembers because the store did not delete them; cleanup finds the rest."""
+LOOK_AGAIN_US = 1_800_000_000
+"""After half an hour a writer looks for newer versions first. A cleanup empties no version that is
+younger than its grace window, an hour: who looked since does not run into an emptied name, which
+Lance would examine three times, with pauses, before it reports anything."""
 
 
 class Durability(StrEnum):
@@ -74,6 +81,8 @@ class Branch:
         store: ManifestStore,
         head: Head,
         ref: BranchRef | None = None,
+        *,
+        clock: Clock,
     ) -> None:
         self.name = name
         self.store = store
@@ -82,6 +91,9 @@ class Branch:
         self.gone = False
         """This life ended, or goes on under another name."""
         self._head = head
+        self._clock = clock
+        # The wall clock: a machine that is asleep stops the other one.
+        self._looked_us = clock.now_us()
         self._lock = Lock()
 
     @property
@@ -90,11 +102,18 @@ class Branch:
         with self._lock:
             return self._head
 
+    def recent(self) -> Head:
+        """The same for who is going to replace it: after a long pause somebody looks first."""
+        with self._lock:
+            slept = abs(self._clock.now_us() - self._looked_us) >= LOOK_AGAIN_US
+        return self.refresh() if slept else self.head
+
     def advance(self, head: Head) -> None:
         """Learn of a newer head; an older one is ignored."""
         with self._lock:
             if head.snapshot.version > self._head.snapshot.version:
                 self._head = head
+                self._looked_us = self._clock.now_us()
 
     def refresh(self) -> Head:
         """Look whether somebody published; one HEAD request when nobody did.
@@ -102,7 +121,10 @@ class Branch:
         Raises ``NotFoundError`` when the branch was deleted or has another name now: both are
         versions of its manifest, so nobody who holds it can miss that.
         """
+        looked_us = self._clock.now_us()
         newer = self.store.newer(self.head)
+        with self._lock:
+            self._looked_us = looked_us
         if newer is not None:
             if not _lives_as(newer.snapshot, self.name):
                 self.gone = True
@@ -138,8 +160,11 @@ class Repository:
         self.write_lock = RLock()
         self._settling: list[Future[Any]] = []
         self._turns: set[str] = set()
+        self._last: dict[str, Callable[[], None]] = {}
+        self._undeleted: list[str] = []
         self.lineage = Lineage(self.manifest)
         self.sweeps = Sweeps(self.objects)
+        self.mirror = Mirror(location, self.objects)
         self._manifests: dict[str, ManifestStore] = {}
         self._branches: dict[str, Branch] = {}
         self._schemas: dict[str, AcceptedSchema] = {}
@@ -185,7 +210,7 @@ class Repository:
     def _open_branch(self, name: str) -> Branch:
         if name == MAIN:
             store = self.manifest(MAIN_PATH)
-            opened = Branch(name, store, store.head())
+            opened = Branch(name, store, store.head(), clock=self.clock)
         else:
             opened = self._open_life(name)
         self._branches[name] = opened
@@ -209,7 +234,7 @@ class Repository:
 
     def branch_of(self, ref: BranchRef, head: Head) -> Branch:
         """A branch whose ref and head are known."""
-        return Branch(ref.name, self.manifest(ref.manifest_path), head, ref)
+        return Branch(ref.name, self.manifest(ref.manifest_path), head, ref, clock=self.clock)
 
     def adopt(self, branch: Branch) -> None:
         """Keep a branch that was just created."""
@@ -306,9 +331,14 @@ class Repository:
             sync_root(root)
 
     def discard(self, names: Sequence[str]) -> None:
-        """Delete objects that nothing refers to; a failure only leaves them lying."""
-        with suppress(OmnigraphError):
+        """Delete objects that nothing refers to. What fails is tried again with the next ones."""
+        with self._lock:
+            names, self._undeleted = [*self._undeleted, *names], []
+        try:
             self.objects.delete(names)
+        except OmnigraphError:
+            with self._lock:
+                self._undeleted = [*self._undeleted, *names][-UNDELETED_MAX:]
 
     def take_turn(self, what: str) -> bool:
         """Whether this is the first time that anybody wants to do something once per handle."""
@@ -331,8 +361,17 @@ class Repository:
         for task in tasks:
             task.exception()
 
+    def before_close(self, what: str, work: Callable[[], None]) -> None:
+        """Do something once, at the end; for what need not be done after every write."""
+        with self._lock:
+            self._last[what] = work
+
     def close(self) -> None:
         """Finish running writes and housekeeping, and stop the threads."""
         with self.write_lock:
+            with self._lock:
+                last, self._last = self._last, {}
+            for work in last.values():
+                self.later(work)
             self.settle()
             self.pool.shutdown(wait=True)

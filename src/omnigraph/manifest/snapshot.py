@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.manifest.format import FORMAT
 from omnigraph.storage.names import TableVersion
 
 MAIN = "main"
 MAIN_PATH = "__manifest"
 """The manifest dataset of main."""
-FORMAT = 1
-"""The storage format this version reads and writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +123,8 @@ class Snapshot:
     swept: int = 0
     """The number of the newest cleanup this branch was told of; what a write put into files before
     it may be gone (``manifest/sweeps.py``)."""
+    format: int = FORMAT
+    """The stamp of this version of the manifest (``manifest/format.py``)."""
 
     @property
     def place(self) -> ManifestPlace:

@@ -37,6 +37,10 @@ class SweepRecord:
     """By manifest dataset; one that is not named was made later, or is gone altogether."""
     spared: frozenset[str]
     """Operations that were running: their files are not touched."""
+    purges: tuple[str, ...] = ()
+    """What was dropped for good, if this is a purge and no cleanup of everything."""
+    left: tuple[str, ...] = ()
+    """Where what was dropped can still be read."""
 
     def keeps(self, place: ManifestPlace) -> bool | None:
         """Whether a state keeps its tables; None if this record does not know the dataset."""
@@ -109,12 +113,14 @@ def numbers(objects: Objects) -> list[int]:
 
 
 def _encode(record: SweepRecord) -> bytes:
-    body = {
+    body: dict[str, Any] = {
         "number": record.number,
         "at": record.at_us,
         "kept": {path: [list(pair) for pair in pairs] for path, pairs in record.kept.items()},
         "spared": sorted(record.spared),
     }
+    if record.purges:
+        body |= {"purges": list(record.purges), "left": list(record.left)}
     return json.dumps(body, separators=(",", ":")).encode()
 
 
@@ -129,6 +135,8 @@ def _decode(content: bytes, number: int) -> SweepRecord:
                 for path, pairs in body["kept"].items()
             },
             spared=frozenset(body["spared"]),
+            purges=tuple(body.get("purges", ())),
+            left=tuple(body.get("left", ())),
         )
     except (ValueError, KeyError, TypeError) as e:
         raise CorruptionError(

@@ -67,6 +67,16 @@ class Compact(Rework):
         return LanceDataset.commit(current, operation, read_version=current.version, **managed)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RewriteAll(Rework):
+    """Write every fragment anew, each on its own: columns that were left out are gone for good."""
+
+    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+        """One commit; rows keep their order and identity."""
+        groups = tuple((int(f.fragment_id),) for f in current.get_fragments())
+        return Compact(groups=groups).commit(current, managed)
+
+
 def groups_to_join(
     fragments: Iterable[Fragment], covered_by: Mapping[int, Hashable] | None = None
 ) -> tuple[FragmentIds, ...]:

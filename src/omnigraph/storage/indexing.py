@@ -47,6 +47,8 @@ class IndexKind(StrEnum):
     """One of few values."""
     TEXT = "text"
     """Words of a text."""
+    NGRAM = "ngram"
+    """Parts of a text, by its threes of letters; what it finds is compared with the text itself."""
     VECTOR = "vector"
     """Neighbours of a vector."""
 
@@ -60,6 +62,7 @@ _LANCE_KINDS = {
     "BTREE": IndexKind.BTREE,
     "BITMAP": IndexKind.BITMAP,
     "INVERTED": IndexKind.TEXT,
+    "NGRAM": IndexKind.NGRAM,
     "IVF_FLAT": IndexKind.VECTOR,
     "IVF_PQ": IndexKind.VECTOR,
 }

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 TABLE_ID = ["t"]
 """A staging namespace serves exactly one table, whose name inside it never matters."""
+
+
+_LAST_NAME = (1 << 64) - 1
+_VERSION_NAME = re.compile(r"(\d{20})\.manifest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +29,9 @@ class ManifestFile:
 
     path: str
     size: int | None
+
+
+def version_of(name: str) -> int | None:
+    """The version whose manifest has this name in Lance's own order; None if it is none."""
+    found = _VERSION_NAME.fullmatch(name.rpartition("/")[2])
+    return _LAST_NAME - int(found[1]) if found is not None else None

@@ -37,6 +37,10 @@ class StagingNamespace(LanceNamespace):
         """Where a version committed through this namespace put its manifest."""
         return self._versions[version]
 
+    def made_since(self, version: int) -> list[ManifestFile]:
+        """The manifests of all versions after one, in order."""
+        return [self._versions[later] for later in sorted(self._versions) if later > version]
+
     def fork(self) -> StagingNamespace:
         """The same lineage, free to grow apart."""
         return StagingNamespace(self._location, self._versions)

@@ -12,8 +12,6 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.strict import StrictVersion
 from omnigraph.storage.tables import Table
 
-_LAST_NAME = (1 << 64) - 1
-_VERSION_NAME = re.compile(r"(\d{20})\.manifest")
 _TRANSACTION_NAME = re.compile(r"(\d+)-[0-9a-f-]+\.txn")
 
 
@@ -45,12 +43,6 @@ def rows_files(path: str, stored: StrictVersion) -> list[str]:
             for fragment in stored.handle.get_fragments()
             for file in fragment.metadata.files
         ]
-
-
-def version_of(name: str) -> int | None:
-    """The version whose manifest has this name; None if it is none."""
-    found = _VERSION_NAME.fullmatch(name.rpartition("/")[2])
-    return _LAST_NAME - int(found[1]) if found is not None else None
 
 
 def transaction_base(name: str) -> int | None:

@@ -494,7 +494,8 @@ class TableStore:
             case Append(files=files):
                 operation: Any = LanceOperation.Append(list(files.fragments))
             case Replace(files=files):
-                operation = LanceOperation.Overwrite(physical_schema(schema), list(files.fragments))
+                # The files know columns by the numbers of this table, in whatever order those are.
+                operation = LanceOperation.Overwrite(current.lance_schema, list(files.fragments))
             case Upsert():
                 raise InternalError("rows of a table that has none cannot be replaced")
             case Patch():

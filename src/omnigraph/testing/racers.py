@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -20,6 +21,7 @@ import lance_namespace as lance_namespace  # Imported before the fork: it takes 
 from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
 from omnigraph.testing import branchers, evolvers, mergers, mutators
+from omnigraph.testing.releases import release_of_format
 
 TIMEOUT_S = 300
 SCHEMA = """
@@ -39,6 +41,8 @@ class Racer:
     name: str
     count: int
     type_name: str
+    format: int | None = None
+    """It is a release that knows formats up to this one; None: this release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,11 @@ _KINDS: dict[str, Callable[[graphs.Graph, str, int, str], str | None]] = {
 
 def race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
     """Open the graph, wait for the start, write."""
+    with nullcontext() if racer.format is None else release_of_format(racer.format):
+        return _race(racer, ready)
+
+
+def _race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
     errors: list[str] = []
     notes: list[str | None] = []
     if racer.kind == "create":

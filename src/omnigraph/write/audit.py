@@ -1,7 +1,7 @@
 """What recovery did, for whoever asks later: ``_graph_commit_recoveries.lance``.
 
-One row for each operation, however often recovery was interrupted: a row is only written if there
-is none of the same operation and outcome.
+One row for each operation, however often recovery was interrupted and whoever did it at the same
+moment: a row is only written if there is none of its operation, and that is decided by the commit.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.errors import ConflictError, ErrorKind
 from omnigraph.manifest.repository import Repository
-from omnigraph.storage.records import append_records, read_records
+from omnigraph.storage.records import add_missing, read_records
 
 AUDIT_PATH = "_graph_commit_recoveries.lance"
 _COLUMNS = pa.schema(
@@ -62,12 +63,24 @@ class Recovered:
 
 
 def record_recoveries(repository: Repository, recovered: Iterable[Recovered]) -> None:
-    """Write down what was done, once."""
-    known = {(row.operation_id, row.recovery_kind) for row in recoveries(repository)}
-    fresh = [r for r in recovered if (r.operation_id, r.recovery_kind) not in known]
-    if fresh:
-        rows = pa.Table.from_pylist([row.to_dict() for row in fresh], schema=_COLUMNS)
-        append_records(repository.location, AUDIT_PATH, rows)
+    """Write down what was done, once; what was written down before stays as it is."""
+    rows = list(recovered)
+    if not rows:
+        return
+    left = 0
+
+    def missing(known: frozenset[str]) -> pa.Table:
+        nonlocal left
+        fresh = [row.to_dict() for row in rows if row.operation_id not in known]
+        left = len(fresh)
+        return pa.Table.from_pylist(fresh, schema=_COLUMNS)
+
+    if add_missing(repository.location, AUDIT_PATH, "operation_id", missing) < left:
+        raise ConflictError(
+            f"others wrote to {AUDIT_PATH} all the time",
+            kind=ErrorKind.CONTENTION,
+            hint="run recovery again",
+        )
 
 
 def recoveries(repository: Repository) -> list[Recovered]:

@@ -13,6 +13,7 @@ from omnigraph.clock import Clock
 from omnigraph.errors import AlreadyExistsError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.ids import IdSource
+from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.repository import (
     AcceptedSchema,
     Branch,
@@ -67,7 +68,7 @@ def initialise(
     with suppress(OmnigraphError):  # The graph exists; without a hint it is found by listing.
         store.write_hint(1)
     repository.keep_schema(schema)
-    repository.adopt(Branch(MAIN, store, head))
+    repository.adopt(Branch(MAIN, store, head, clock=repository.clock))
     return repository
 
 
@@ -91,6 +92,7 @@ def _genesis(repository: Repository, schema: AcceptedSchema, actor: str | None) 
         schema_hash=schema.hash,
         pins={},
         commits=(commit,),
+        format=graph_format.FORMAT,
     )
 
 

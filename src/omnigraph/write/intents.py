@@ -13,13 +13,15 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from omnigraph.errors import ErrorKind, NotFoundError, OmnigraphError
 from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.refs import branch_path
 from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.storage.objects import Objects, StoredObject
+from omnigraph.write.plan import INTENT_FORMAT
 
 PREFIX = "__recovery"
 QUARANTINE = f"{PREFIX}/unreadable"
@@ -63,11 +65,13 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableIntent:
-    """An object that should be an intent and is none."""
+    """An object that should be an intent and is none, or that the store does not hand out."""
 
     name: str
     reason: str
     renewed_us: int
+    withheld: bool = False
+    """The store did not hand it out: nobody knows what is in it."""
 
 
 def intent_name(operation_id: str) -> str:
@@ -76,7 +80,11 @@ def intent_name(operation_id: str) -> str:
 
 
 def read_intents(objects: Objects) -> Iterator[Intent | UnreadableIntent]:
-    """All intents, by id. Objects that vanish meanwhile are left out; damaged ones are told."""
+    """All intents, by id. Objects that vanish meanwhile are left out.
+
+    One that is damaged, or that the store does not hand out, is told and is in nobody's way; a
+    listing that fails is an error.
+    """
     found = [e for e in objects.entries(PREFIX) if not e.name.startswith(f"{QUARANTINE}/")]
     for entry in sorted(found, key=lambda e: e.name):
         try:
@@ -88,19 +96,28 @@ def read_intents(objects: Objects) -> Iterator[Intent | UnreadableIntent]:
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             reason = f"{type(e).__name__}: {e}"
             yield UnreadableIntent(name=entry.name, reason=reason, renewed_us=entry.modified_us)
+        except OmnigraphError as e:
+            yield UnreadableIntent(
+                name=entry.name, reason=e.message, renewed_us=entry.modified_us, withheld=True
+            )
 
 
 def _decode(content: bytes, entry: StoredObject) -> Intent:
     body: dict[str, Any] = json.loads(content)
+    if body.get("format", INTENT_FORMAT) != INTENT_FORMAT:
+        raise ValueError(f"it has format {body['format']}, of another release of omnigraph")
     operation_id = body["operation_id"]
     if entry.name != intent_name(operation_id):
         raise ValueError(f"it is the intent of {operation_id}")
+    path = str(body.get("manifest_path") or MAIN_PATH)
+    if path != MAIN_PATH and path != branch_path(path.rpartition("/")[2]):
+        raise ValueError(f"no branch is at {path}")
     return Intent(
         name=entry.name,
         operation_id=operation_id,
         kind=str(body["kind"]),
         branch=str(body["branch"]),
-        manifest_path=str(body.get("manifest_path") or MAIN_PATH),
+        manifest_path=path,
         actor=body.get("actor"),
         message=body.get("message"),
         base_manifest_version=int(body["base_manifest_version"]),
@@ -139,6 +156,7 @@ class Lease:
         self._ended = Event()
         self._thread: Thread | None = None
         self._content = b""
+        self._lock = Lock()  # What is said later is said last.
 
     def hold(self, content: bytes) -> None:
         """Write the intent now, and renew it until ``end``."""
@@ -149,8 +167,9 @@ class Lease:
 
     def renew(self, name: str, content: bytes) -> None:
         """Say more in it, now and from now on."""
-        self._content = content
-        self._objects.put(name, content)
+        with self._lock:
+            self._content = content
+            self._objects.put(name, content)
 
     def end(self) -> None:
         """Renew it no more."""
@@ -160,5 +179,6 @@ class Lease:
 
     def _renew(self) -> None:
         while not self._ended.wait(self._renew_s):
-            with suppress(OmnigraphError):  # The next try comes long before the lease runs out.
+            # The next try comes long before the lease runs out.
+            with self._lock, suppress(OmnigraphError):
                 self._objects.put(self._name, self._content)

@@ -18,6 +18,8 @@ from omnigraph.manifest.snapshot import Snapshot, TablePin
 
 ACTOR_LENGTH_MAX = 256
 MESSAGE_LENGTH_MAX = 4096
+INTENT_FORMAT = 1
+"""Of the intent object. One of a higher number is not understood, and is not guessed at."""
 
 
 def check_lineage_text(actor: object, message: object) -> None:
@@ -133,7 +135,7 @@ class PublishPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as the intent object holds it."""
-        body = asdict(self)
+        body = {"format": INTENT_FORMAT} | asdict(self)
         body["expectations"] = [{"kind": type(e).__name__, **asdict(e)} for e in self.expectations]
         return body
 

@@ -27,12 +27,14 @@ from omnigraph.errors import (
     ConstraintError,
     CorruptionError,
     ErrorKind,
+    FormatError,
     InputError,
     NotFoundError,
     OmnigraphError,
     StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.codec import COMMITS_MAX
 from omnigraph.manifest.repository import AcceptedSchema, Branch, Durability, Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
@@ -42,6 +44,7 @@ from omnigraph.storage.tables import Table
 from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.fence import Fence, outrun
 from omnigraph.write.intents import Lease, intent_name
+from omnigraph.write.migrate.run import bring_up_to_date
 from omnigraph.write.plan import (
     Action,
     Expectation,
@@ -130,12 +133,14 @@ def restate(
     else publishes first; None means that there is nothing to say. Makes no commit.
     """
     with repository.write_lock:
-        head = branch.head
+        head = branch.recent()
         for attempt in range(1, ATTEMPTS_MAX + 1):
             wanted = change(head.snapshot)
             if wanted is None:
                 return
-            staged = branch.store.stage(head, replace(wanted, version=head.snapshot.version + 1))
+            bring_up_to_date(repository, branch, head)
+            wanted = replace(wanted, version=head.snapshot.version + 1, format=graph_format.FORMAT)
+            staged = branch.store.stage(head, wanted)
             repository.sync(branch.store.files_of(staged))
             try:
                 made = branch.store.commit(head, staged)
@@ -232,8 +237,10 @@ class _Operation:
             self._lease.end()
 
     def _run(self) -> Receipt:
-        newest = self._request.on_newest or self._request.expected_commit is not None
-        head = self._branch.refresh() if newest else self._branch.head
+        request = self._request
+        # A long write must not find out after hours that a cleanup ran before it began.
+        newest = request.on_newest or request.long or request.expected_commit is not None
+        head = self._branch.refresh() if newest else self._branch.recent()
         if self._lease is not None:
             txn = WriteTxn.begin(self._repository, self._branch, head)
             self._lease.hold(self._plan(txn, {}).encode())
@@ -380,6 +387,7 @@ class _Operation:
     def _attempt(self, txn: WriteTxn, work: dict[str, Work]) -> Head:
         """Phases A to C, once."""
         pool, store = self._repository.pool, self._branch.store
+        bring_up_to_date(self._repository, self._branch, txn.head)
         if self._intent is None:
             content, objects = self._plan(txn, work).encode(), self._repository.objects
             put = objects.put if self._lease is None else self._lease.renew
@@ -423,6 +431,8 @@ class _Operation:
                     return (newest if at_head else lineage.head_at(commit.place)), True
                 if commit.id == txn.snapshot.head.id:
                     break
+        except FormatError as e:
+            return self._before_newer_format(txn, e), True
         except OmnigraphError as e:
             if self._branch.gone:  # Wherever the commit is, nobody will see it.
                 self._committing = self._pending = False
@@ -442,6 +452,19 @@ class _Operation:
                 raise failure.cause
         # Asking a store again that stumbled is safe: of two commits for one version one wins.
         return newest, False
+
+    def _before_newer_format(self, txn: WriteTxn, newer: FormatError) -> Head:
+        """Our own head, if it was published before somebody changed to a format unknown here."""
+        try:
+            taken = self._branch.store.at(txn.snapshot.version + 1)
+        except FormatError:
+            taken = None  # Not ours: this release writes no such stamp.
+        except OmnigraphError as e:
+            raise self._unknown(e) from e
+        self._committing = self._pending = False
+        if taken is None or taken.snapshot.head.id != self._id:
+            raise newer
+        return taken
 
     def _unknown(self, cause: OmnigraphError) -> CommitUnknownError:
         return CommitUnknownError(
@@ -506,6 +529,7 @@ class _Operation:
         return replace(
             base,
             version=base.version + 1,
+            format=graph_format.FORMAT,
             schema_hash=schema.hash if schema is not None else shown.schema_hash,
             pins={**(_under(schema, shown.pins) if schema is not None else shown.pins), **pins},
             commits=(commit, *line.commits)[:COMMITS_MAX],
@@ -543,7 +567,8 @@ class _Operation:
                 details={"operation_id": self._id},
             ) from e
         self._end_lease()
-        settle(self._repository, self._branch, self._id, self._stager.leftovers)
+        gone = [intent_name(self._id), *self._stager.leftovers]
+        settle(self._repository, self._branch, head.snapshot, gone)
         return Receipt(
             commit=head.snapshot.head,
             changes=self._changes(work),

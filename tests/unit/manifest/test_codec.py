@@ -122,7 +122,7 @@ def test_missing_rows_are_corruption(snapshot: Snapshot, gone: str) -> None:
 @pytest.mark.parametrize(
     ("stamp", "error"),
     [({}, CorruptionError), ({"omnigraph.format": "x"}, CorruptionError),
-     ({"omnigraph.format": "2"}, FormatError), ({"omnigraph.format": "0"}, FormatError)],
+     ({"omnigraph.format": "3"}, FormatError), ({"omnigraph.format": "0"}, FormatError)],
 )  # fmt: skip
 def test_foreign_stamps_are_refused(stamp: dict[str, str], error: type[Exception]) -> None:
     with pytest.raises(error):

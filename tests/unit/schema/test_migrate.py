@@ -223,7 +223,7 @@ def test_a_hard_drop_says_so() -> None:
     (step,) = plan.steps
     assert (step.kind, step.type_name, step.rows) == ("drop_type", "B", 12)
     assert (step.effect, step.mode) == (Effect.HIDE, DropMode.HARD)
-    assert "12 rows; given up" in str(plan)
+    assert "12 rows; deleted at once" in str(plan)
 
 
 @pytest.mark.parametrize(

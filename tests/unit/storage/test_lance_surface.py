@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from lance import LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
-from lance.fragment import write_fragments
+from lance.fragment import DeletionFile, write_fragments
 
 from omnigraph.storage.names import TABLE_ID, ManifestFile
 from omnigraph.storage.namespace import StagingNamespace
@@ -195,3 +195,52 @@ def test_a_deletion_file_and_data_files_name_a_fragment(staging: Staging) -> Non
     metadata = staging.commit(base, transaction).get_fragments()[0].metadata
     assert (Path(staging.uri) / "data" / metadata.files[0].path).exists()
     assert (Path(staging.uri) / metadata.deletion_file.path(metadata.id)).exists()
+
+
+def test_a_managed_commit_is_rebased_onto_what_lies_beside_it(staging: Staging) -> None:
+    """Why the mirror of a table must not lie in its folder (ADR 0017)."""
+    base = staging.create("a")
+    other = staging.append(base, "foreign")
+    staged = Path("/" + staging.space.staged(other.version).path)
+    name = f"{(1 << 64) - 1 - other.version:020d}.manifest"
+    staged.rename(staged.with_name(name))
+    mine = Staging(Path(staging.uri))
+    mine.space = StagingNamespace(staging.uri, {base.version: staging.space.staged(base.version)})
+    made = mine.append(base, "b")
+    assert made.version == base.version + 2
+    assert sorted(made.to_table()["id"].to_pylist()) == ["a", "b", "foreign"]
+
+
+def test_a_dataset_can_refer_to_files_of_another(tmp_path: Path) -> None:
+    """What mirrors are made of: base paths, also for deleted rows, and numbers that stay."""
+    table = lance.write_dataset(rows("a", "b"), str(tmp_path / "t"))
+    table.delete("id = 'a'")
+    table = lance.write_dataset(rows("c"), table.uri, mode="append")
+    parts = [part.metadata for part in table.get_fragments()]
+    for part in parts:
+        for file in part.files:
+            file.base_id = 1
+        gone = part.deletion_file
+        if gone is not None:
+            part.deletion_file = DeletionFile(
+                gone.read_version, gone.id, gone.file_type, gone.num_deleted_rows, 1
+            )
+    base = lance.DatasetBasePath(table.uri, name="t", is_dataset_root=True, id=1)
+    first = LanceDataset.commit(
+        str(tmp_path / "m"),
+        LanceOperation.Overwrite(table.lance_schema, [], initial_bases=[base]),
+        read_version=0,
+    )
+    LanceDataset.commit(
+        first,
+        LanceOperation.Update(removed_fragment_ids=[], updated_fragments=[], new_fragments=parts),
+        read_version=1,
+        commit_message="why",
+    )
+    mirror = lance.dataset(str(tmp_path / "m"))
+    assert sorted(mirror.to_table()["id"].to_pylist()) == ["b", "c"]
+    assert [part.fragment_id for part in mirror.get_fragments()] == [0, 1]
+    properties = mirror.read_transaction(2).transaction_properties
+    assert properties == {"__lance_commit_message": "why"}
+    with pytest.raises(OSError, match="must be newly written"):
+        LanceDataset.commit(first, LanceOperation.Overwrite(table.lance_schema, parts))

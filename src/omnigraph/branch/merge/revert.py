@@ -17,12 +17,14 @@ from omnigraph.branch.merge.result import MergeResult
 from omnigraph.branch.merge.run import ThreeWay, carry_out
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ErrorKind, UsageError
+from omnigraph.manifest.kept import check_kept
 from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import Target, find_commit
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import WriteRequest
+from omnigraph.write.txn import WriteTxn
 
 REVERT_ID_LENGTH = 10
 """So much of an id tells commits apart in messages."""
@@ -69,11 +71,22 @@ def revert(
         granularity=Granularity(granularity),
         decisions=decisions,
     )
+    places = (commit.place, parents[0].place)
+
+    def view(txn: WriteTxn) -> WriteTxn:
+        # What is still in memory of a state that was reclaimed is not enough to go back to it.
+        swept = txn.snapshot.swept
+        if branch != MAIN:  # Main is told of every cleanup, a branch that is new is not.
+            swept = max(swept, repository.head(MAIN).snapshot.swept)
+        for place in places:
+            check_kept(repository, place, swept)
+        return work.view(txn)
+
     request = WriteRequest(
         kind="revert",
         branch=branch,
         prepare=work.prepare,
-        view=work.view,
+        view=view,
         actor=actor,
         message=message if message is not None else f"revert {commit.id}",
         on_newest=True,

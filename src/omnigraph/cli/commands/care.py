@@ -54,19 +54,24 @@ def status_command(settings: Settings, uri: str | None, store: str | None, branc
     epilog=examples(
         "omnigraph check ./fleet",
         "omnigraph check ./fleet --full --json | jq '.findings[]'",
+        "omnigraph check ./fleet --history",
     ),
 )
 @target_options
 @click.option("--full", is_flag=True, help="Read every column, not only ids and endpoints.")
+@click.option("--history", is_flag=True, help="Look at every state of the past that is kept, too.")
 @json_option
 @common_options
 @click.pass_obj
-def check_command(settings: Settings, uri: str | None, store: str | None, full: bool) -> None:
+def check_command(
+    settings: Settings, uri: str | None, store: str | None, full: bool, history: bool
+) -> None:
     """Look whether a whole graph is sound, and say what to do if it is not.
 
     On every branch and at every tag: names lead to states, the history is complete, every table
     opens, its files are there and can be read, rows are as many as the manifest says, ids are
-    unique and edges lead somewhere. Nothing is changed. Exits with 1 if something is found.
+    unique and edges lead somewhere. With --history every state of the past that is kept: its tables
+    open, and their files are there. Nothing is changed. Exits with 1 if something is found.
     """
     place = target(uri, store)
 
@@ -75,8 +80,8 @@ def check_command(settings: Settings, uri: str | None, store: str | None, full: 
     from omnigraph.graph import open as open_graph
 
     with open_graph(place) as graph:
-        with settings.output.meter("Checking", None, Unit.ENTITIES) as meter:
-            report = graph.upkeep.check(full=full, progress=lambda done, _: meter.advance_to(done))
+        with settings.output.meter("Checking", None, Unit.TABLES) as meter:
+            report = graph.upkeep.check(full=full, history=history, progress=meter.advance_of)
         answered()
         print_check(report, settings)
     if not report.ok:
@@ -106,6 +111,13 @@ def check_command(settings: Settings, uri: str | None, store: str | None, full: 
     metavar="SPAN",
     help="Never touch what was written or shown within SPAN: somebody may be reading it.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="Who looks at the versions that are kept: this process, or Spark if they are very many.",
+)
 @json_option
 @common_options
 @click.pass_obj
@@ -118,6 +130,7 @@ def cleanup_command(
     confirm: bool,
     yes: bool,
     grace: float,
+    engine: str,
 ) -> None:
     """Remove the past that nobody keeps, and what writes that died have left.
 
@@ -128,6 +141,7 @@ def cleanup_command(
     place = target(uri, store)
 
     from omnigraph.cli.care_output import print_cleanup
+    from omnigraph.cli.meter import Unit
     from omnigraph.graph import open as open_graph
     from omnigraph.storage.location import locate
 
@@ -137,9 +151,16 @@ def cleanup_command(
             hint="look at the preview first: leave --confirm out",
         )
     with open_graph(place) as graph:
-        report = graph.upkeep.cleanup(
-            keep=keep, older_than=older_than, confirm=confirm, grace=grace
-        )
+        doing = "Cleaning up" if confirm else "Looking"
+        with settings.output.meter(doing, None, Unit.PLACES) as meter:
+            report = graph.upkeep.cleanup(
+                keep=keep,
+                older_than=older_than,
+                confirm=confirm,
+                grace=grace,
+                engine=engine,
+                progress=meter.advance_of,
+            )
         answered()
         print_cleanup(report, settings, command="add --confirm")
     if report.errors:
@@ -168,14 +189,18 @@ def recovery_group() -> None:
 @common_options
 @click.pass_obj
 def list_command(settings: Settings, uri: str | None, store: str | None) -> None:
-    """List the writes that are pending: running, stalled, published or unreadable."""
+    """List the writes that are pending: running, stalled, published, unreadable or unclear.
+
+    With --json the answer is {"intents", "put_aside"}.
+    """
     place = target(uri, store)
 
     from omnigraph.cli.care_output import print_intents
     from omnigraph.graph import open as open_graph
 
     with open_graph(place) as graph:
-        print_intents(graph.upkeep.recovery.list(), settings)
+        recovery = graph.upkeep.recovery
+        print_intents(recovery.list(), recovery.put_aside(), settings)
 
 
 @recovery_group.command("show", epilog=examples("omnigraph recovery show 01JZ8YB1 ./fleet"))

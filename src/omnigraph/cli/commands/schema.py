@@ -101,7 +101,7 @@ def _schema_options(command: Command) -> Command:
     command = click.option(
         "--allow-data-loss",
         is_flag=True,
-        help="Drop for good: what is dropped may be reclaimed by cleanup. Confirms drops, too.",
+        help="Drop for good: what is dropped is deleted from the past, too. Confirms drops.",
     )(command)
     return click.option(
         "--schema",

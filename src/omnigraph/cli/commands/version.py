@@ -18,11 +18,19 @@ _PARTS = ("pylance", "pyarrow")
 @common_options
 @click.pass_obj
 def version_command(settings: Settings) -> None:
-    """Show the version; with --json also what it runs on."""
+    """Show the version and its formats of graphs; with --json also what it runs on."""
+    from omnigraph.manifest.format import FORMAT, formats_read
     from omnigraph.version import __version__
 
-    parts = {name: _installed(name) for name in _PARTS}
-    settings.output.version({"version": __version__, "python": platform.python_version(), **parts})
+    settings.output.version(
+        {
+            "version": __version__,
+            "format_written": FORMAT,
+            "formats_read": list(formats_read()),
+            "python": platform.python_version(),
+            **{name: _installed(name) for name in _PARTS},
+        }
+    )
 
 
 def _installed(package: str) -> str:

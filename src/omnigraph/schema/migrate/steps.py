@@ -51,8 +51,7 @@ class DropMode(StrEnum):
     SOFT = "soft"
     """It stays readable in the past until cleanup."""
     HARD = "hard"
-    """Somebody has said that it is given up: the next cleanup that keeps no older state may reclaim
-    it. Until then the past still shows it."""
+    """It is deleted right after the publish. Other branches and tags keep theirs."""
 
 
 class LintCode(StrEnum):

@@ -1,0 +1,78 @@
+"""Printing what another program did to tables, and what was done about it.
+
+RepairReport -> [repair_output] -> stdout
+
+edge:CallsAt  verified_maintenance  would be adopted
+  the graph shows version 12, other programs find 14: ReserveFragments, Rewrite
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.settings import Settings
+from omnigraph.cli.streams import one_line, write_bytes, write_text
+from omnigraph.cli.text import count_text
+
+if TYPE_CHECKING:
+    from omnigraph.maintain.repair import RepairReport, TableRepair
+
+_STYLES = {"healed": "green", "forced": "yellow", "discarded": "yellow", "refused": "bold red"}
+_OUTCOMES = {
+    "healed": "healed: no row had changed",
+    "forced": "adopted by force",
+    "discarded": "put back to what the graph shows",
+    "refused": "refused",
+}
+_PREVIEWS = {
+    "verified_maintenance": "no row changed: --confirm takes it over",
+    "suspicious": "rows changed: --force --confirm adopts that, --discard --confirm does not",
+    "unverifiable": "cannot be verified: --force --confirm adopts it, --discard --confirm does not",
+}
+
+
+def print_repair(report: RepairReport, settings: Settings) -> None:
+    """Every table that drifted, with what happened to it."""
+    if settings.json:
+        text = json.dumps(report.to_dict(), ensure_ascii=False, indent=2) + "\n"
+        write_bytes(text.encode("utf-8", "backslashreplace"))
+        return
+    if settings.quiet and not report.refused:
+        return
+    from rich.text import Text
+
+    from omnigraph.cli.rich_output import rendered
+
+    text = Text()
+    if not report.drifted:
+        text.append("Nothing to do", "bold")
+        text.append(f": no other program changed {count_text(len(report.tables), 'table')}")
+    width = max((len(table.type_key) for table in report.drifted), default=0)
+    for table in report.drifted:
+        action = str(table.action)
+        said = _OUTCOMES.get(action) or _PREVIEWS[str(table.classification)]
+        text.append(f"{one_line(table.type_key):<{width}}  ")
+        text.append(f"{table.classification}  ", "bold")
+        text.append(said, _STYLES.get(action, ""))
+        text.append(f"\n  {_facts(table)}\n")
+        if table.reason is not None:
+            text.append(f"  {one_line(table.reason)}\n")
+    for commit in report.commits:
+        text.append("Commit ")
+        text.append(commit.id, "yellow")
+        text.append(f" by {commit.actor}\n")
+    text.rstrip()
+    write_text(rendered(text, sys.stdout))
+
+
+def _facts(table: TableRepair) -> str:
+    done = Counter(commit.operation for commit in table.operations)
+    words = [f"{name} x{times}" if times > 1 else name for name, times in done.items()]
+    found = f"other programs find {table.lance_head_version}"
+    facts = f"the graph shows version {table.published_dataset_version}, {found}"
+    if words:
+        facts += f": {one_line(', '.join(words))}"
+    return f"{facts}; the graph has written it since" if table.overtaken else facts

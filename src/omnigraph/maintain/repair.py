@@ -1,0 +1,365 @@
+"""Repair: what another program did to the mirror of a table is taken over, or put back.
+
+    mirror of every table -> foreign commits -> verdict -> rows (PUBLISH) | put back | refuse
+
+Any Lance program can open the mirrors of main's tables, and so can one that writes. What it commits
+is not part of the graph: it blocks nobody, but the mirror drifts. Here its commits are read one by
+one:
+
+| verdict                | its commits                       | --confirm | --force | --discard |
+|------------------------|-----------------------------------|-----------|---------|-----------|
+| `verified_maintenance` | joined files, and changed no row  | healed    | healed  | discarded |
+| `suspicious`           | did anything else                 | refused   | forced  | discarded |
+| `unverifiable`         | cannot be read, or left no record | refused   | forced  | discarded |
+
+Where no row changed there is nothing to take over: the mirror shows the graph's own files again.
+What is forced becomes a write like any other: the rows that differ go through the validator and the
+one door, on top of what the graph has written since, unless both changed the same row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.branch.delta import differs, table_delta
+from omnigraph.branch.types import ColumnPair, TypePair
+from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
+from omnigraph.maintain.indexes import named_types
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.foreign import (
+    ForeignCommit,
+    ForeignHistory,
+    foreign_history,
+    foreign_rows,
+)
+from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
+from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.mirror import mirror_main, shown_now, type_name
+from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.txn import WriteTxn
+
+FORCER = "omnigraph:repair:force"
+EXAMPLES_MAX = 5
+
+
+class Verdict(StrEnum):
+    """What another program's commits come to."""
+
+    NO_DRIFT = "no_drift"
+    VERIFIED = "verified_maintenance"
+    SUSPICIOUS = "suspicious"
+    UNVERIFIABLE = "unverifiable"
+
+
+class RepairAction(StrEnum):
+    """What was done about a table."""
+
+    NO_OP = "no_op"
+    PREVIEW = "preview"
+    HEALED = "healed"
+    FORCED = "forced"
+    DISCARDED = "discarded"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRepair:
+    """What was found and done about one table."""
+
+    type_key: str
+    classification: Verdict
+    action: RepairAction
+    published_dataset_version: int
+    lance_head_version: int | None
+    """The newest version of the mirror, by the mirror's own count; None if there is none."""
+    operations: tuple[ForeignCommit, ...] = ()
+    """What the other program did, as far as it can be told."""
+    overtaken: bool = False
+    """Whether the graph has written the table since the other program looked at it."""
+    reason: str | None = None
+    """Why it was refused, or cannot be verified."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``repair --json`` shows it."""
+        return {
+            "type_key": self.type_key,
+            "classification": str(self.classification),
+            "action": str(self.action),
+            "published_dataset_version": self.published_dataset_version,
+            "lance_head_version": self.lance_head_version,
+            "operations": [
+                {"version": done.version, "operation": done.operation} for done in self.operations
+            ],
+            "overtaken": self.overtaken,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """What a repair found and did."""
+
+    uri: str
+    confirmed: bool
+    tables: tuple[TableRepair, ...]
+    commits: tuple[GraphCommit, ...] = ()
+
+    @property
+    def drifted(self) -> tuple[TableRepair, ...]:
+        """The tables that another program has changed."""
+        return tuple(t for t in self.tables if t.classification is not Verdict.NO_DRIFT)
+
+    @property
+    def refused(self) -> tuple[TableRepair, ...]:
+        """The tables about which nothing was done although something has to be."""
+        return tuple(t for t in self.tables if t.action is RepairAction.REFUSED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``repair --json`` shows it."""
+        return {
+            "uri": self.uri,
+            "confirmed": self.confirmed,
+            "tables": [table.to_dict() for table in self.tables],
+            "commits": [commit.to_dict() for commit in self.commits],
+        }
+
+
+def repair(
+    repository: Repository,
+    *,
+    types: Sequence[str] = (),
+    confirm: bool = False,
+    force: bool = False,
+    discard: bool = False,
+    message: str | None = None,
+) -> RepairReport:
+    """Look at every table of main for what another program did; with ``confirm`` deal with it."""
+    if force and discard:
+        raise UsageError(
+            "a foreign change is either forced into the graph or discarded",
+            hint="leave --force or --discard out",
+        )
+    if (force or discard) and not confirm:
+        raise UsageError(
+            f"--{'force' if force else 'discard'} needs --confirm",
+            hint="look at the preview first: leave both out",
+        )
+    return _Repair(repository, types, force=force, discard=discard, message=message).run(confirm)
+
+
+class _Repair:
+    """One look at all tables, and what follows from it."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        types: Sequence[str],
+        *,
+        force: bool,
+        discard: bool,
+        message: str | None,
+    ) -> None:
+        self._repository = repository
+        self._force = force
+        self._discard = discard
+        self._message = message
+        self._types = types
+        self._histories: dict[str, ForeignHistory] = {}
+        self._commits: list[GraphCommit] = []
+
+    def run(self, confirm: bool) -> RepairReport:
+        snapshot = self._repository.head(MAIN).snapshot
+        catalog = self._repository.schema(snapshot.schema_hash).catalog
+        tables: list[TableRepair] = []
+        for graph_type in named_types(catalog, self._types):
+            pin = snapshot.pins.get(graph_type.table_key)
+            if pin is not None:
+                found = self._look(pin)
+                tables.append(self._settled(graph_type, found) if confirm else found)
+        if confirm:
+            # Where nobody has been it may lag, or refer to where the graph was copied from.
+            mirror_main(self._repository, all_tables=True)
+        return RepairReport(
+            uri=self._repository.location.uri,
+            confirmed=confirm,
+            tables=tuple(tables),
+            commits=tuple(self._commits),
+        )
+
+    def _look(self, pin: TablePin) -> TableRepair:
+        """What another program did to a mirror."""
+        location, path = self._repository.location, _path(pin.table_key)
+        head = mirror_head(location, path, pin.name)
+        found = TableRepair(
+            type_key=pin.table_key,
+            classification=Verdict.NO_DRIFT,
+            action=RepairAction.NO_OP,
+            published_dataset_version=pin.name.version,
+            lance_head_version=head.version,
+        )
+        if head.state is not MirrorState.DRIFTED:
+            return found
+        found = replace(found, classification=Verdict.UNVERIFIABLE, action=RepairAction.PREVIEW)
+        try:
+            history = foreign_history(location, path)
+        except OmnigraphError as e:
+            return replace(found, reason=e.message)
+        if history is None:
+            return replace(found, reason="nothing shows what it was made on")
+        self._histories[pin.table_key] = history
+        harmless = all(commit.maintenance for commit in history.commits)
+        return replace(
+            found,
+            classification=Verdict.VERIFIED if harmless else Verdict.SUSPICIOUS,
+            lance_head_version=history.head,
+            operations=history.commits,
+            overtaken=history.shown != pin.name,
+        )
+
+    def _settled(self, graph_type: GraphType, found: TableRepair) -> TableRepair:
+        """Deal with one table, and say so in its row."""
+        if found.classification is Verdict.NO_DRIFT:
+            return found
+        try:
+            if self._discard:
+                return self._put_back(found, RepairAction.DISCARDED)
+            if found.classification is Verdict.VERIFIED:
+                return self._put_back(found, RepairAction.HEALED)
+            if self._force:
+                self._force_in(graph_type, found)
+                return self._put_back(found, RepairAction.FORCED)
+        except OmnigraphError as e:
+            return replace(found, action=RepairAction.REFUSED, reason=e.message)
+        why = found.reason or "it is not certain that no row changed"
+        return replace(found, action=RepairAction.REFUSED, reason=why)
+
+    def _put_back(self, found: TableRepair, action: RepairAction) -> TableRepair:
+        """Let plain readers find again what the graph shows."""
+        mirror, name = self._repository.mirror, type_name(found.type_key)
+        with mirror.turn:
+            shown = shown_now(self._repository, name)
+            version = found.lance_head_version
+            if shown is None or version is None:
+                raise _moved(found)
+            if not mirror.put_back(_path(found.type_key), version, shown):
+                raise _moved(found)
+        return replace(found, action=action)
+
+    # -- what is forced --------------------------------------------------------------------------
+
+    def _force_in(self, graph_type: GraphType, found: TableRepair) -> None:
+        """Publish what another program did, as a write like any other."""
+        history = self._histories.get(found.type_key)
+        if history is None:
+            raise UsageError(
+                found.reason or "nothing shows what it was made on",
+                hint="discard it, and bring the rows with 'omnigraph load'",
+            )
+        location, path = self._repository.location, _path(found.type_key)
+        change = _change(graph_type, *foreign_rows(location, path, history))
+        if change is None:
+            return
+
+        def prepare(txn: WriteTxn) -> GraphDelta:
+            self._check_apart(txn, change, history)
+            return GraphDelta(tables={graph_type.table_key: change.delta})
+
+        request = WriteRequest(
+            kind="repair",
+            branch=MAIN,
+            prepare=prepare,
+            actor=FORCER,
+            message=self._message,
+            on_newest=True,
+            decides_anew=True,
+        )
+        commit = publish(self._repository, request).commit
+        if commit is not None:
+            self._commits.append(commit)
+
+    def _check_apart(self, txn: WriteTxn, change: _Change, history: ForeignHistory) -> None:
+        """Raise if the graph has rows that the other program could not see, or changed since."""
+        graph_type = change.delta.type
+        pin, table = txn.pin_of(graph_type), txn.table_of(graph_type)
+        if pin is None or table is None:
+            return
+        # Also of a table that nobody has written since: a program may append an id twice.
+        places = table.positions("id", change.inserted)
+        both = table.ids_at(places).to_pylist()
+        if not both and pin.name != history.shown:
+            before = self._repository.table(replace(pin, name=history.shown))
+            since = table_delta(before, table, TypePair.unchanged(graph_type)).ids
+            touched = pa.concat_arrays([change.delta.rows["id"].combine_chunks(), change.gone])
+            both = sorted(set(since.to_pylist()) & set(touched.to_pylist()))
+        if both:
+            names = ", ".join(map(str, both[:EXAMPLES_MAX]))
+            raise ConflictError(
+                f"{len(both)} rows of {graph_type.table_key} are in the graph differently: {names}",
+                kind=ErrorKind.READ_SET_CONFLICT,
+                hint="discard the foreign change, and bring the rows with 'omnigraph load'",
+                details={"table_key": graph_type.table_key},
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Change:
+    """Rows that another program inserted, updated and deleted."""
+
+    delta: TableDelta
+    inserted: pa.StringArray
+    gone: pa.StringArray
+
+
+def _change(graph_type: GraphType, before: pa.Table, after: pa.Table) -> _Change | None:
+    """The difference of two sets of rows as a write; None if there is none."""
+    key = graph_type.table_key
+    if [(f.name, f.type) for f in before.schema] != [(f.name, f.type) for f in after.schema]:
+        raise UsageError(
+            f"the columns of {key} are not those of the schema any more",
+            hint="discard the change, and use 'omnigraph schema apply' for changes of columns",
+        )
+    schema = table_schema(graph_type)
+    before, after = (
+        pa.table([rows[f.name].cast(f.type).combine_chunks() for f in schema], schema=schema)
+        for rows in (before, after)
+    )
+    old = {entity: row for row, entity in enumerate(before["id"].to_pylist())}
+    ids = after["id"].to_pylist()
+    places = np.array([old.get(entity, -1) for entity in ids], np.int64)
+    known = np.flatnonzero(places >= 0)
+    pair = before.take(pa.array(places[known])), after.take(pa.array(known))
+    moved = np.zeros(len(known), bool)
+    for name in schema.names:
+        moved |= differs(ColumnPair(before=name, after=name), *pair)
+    fresh = np.flatnonzero(places < 0)
+    written = np.sort(np.concatenate([fresh, known[moved]]))
+    gone: pa.StringArray = pa.array(sorted(old.keys() - set(ids)), pa.string())
+    if not len(written) and not len(gone):
+        return None
+    delta = TableDelta(
+        type=graph_type, mode=WriteMode.MERGE, rows=after.take(pa.array(written)), removed=gone
+    )
+    inserted = after["id"].combine_chunks().take(pa.array(fresh)).drop_null()
+    return _Change(delta=delta, inserted=inserted, gone=gone)
+
+
+def _path(table_key: str) -> str:
+    return mirror_path(type_name(table_key))
+
+
+def _moved(table: TableRepair) -> ConflictError:
+    return ConflictError(
+        f"{table.type_key} was written while it was repaired",
+        kind=ErrorKind.READ_SET_CONFLICT,
+        hint="run repair again",
+        details={"table_key": table.type_key},
+    )

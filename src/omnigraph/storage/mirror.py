@@ -1,0 +1,334 @@
+"""Published tables for every Lance program: ``tables/<Type>.lance``.
+
+    version of a table -> its list of files -> [mirror] -> a Lance dataset that refers to them
+
+A mirror is a dataset of its own that holds no rows: each of its versions lists the files of one
+published version of a table, by a base path. Its folder is apart from the table's, because Lance
+rebases whatever is committed on a table onto the versions that it finds there (ADR 0017). So
+another program that writes here can neither change the graph nor delete a file of it.
+
+A version is staged as those of tables are and then created under Lance's own name, if that is free:
+of many that try, one succeeds, and nothing is ever put over what another program made. A version of
+ours says in its message what it shows. If the newest one does not, the mirror *drifts*: this leaves
+it alone, and ``maintain/repair.py`` decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from threading import Lock
+from typing import Any
+
+import lance
+from lance import DatasetBasePath, LanceDataset, LanceOperation
+from lance.commit import CommitConflictError
+from lance.fragment import DeletionFile, FragmentMetadata
+
+from omnigraph.storage.faults import is_missing, translated
+from omnigraph.storage.location import Location
+from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion, version_of
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.reach import transaction_base
+from omnigraph.storage.tables import Table
+
+FOLDER = "tables"
+VERSIONS_KEPT = 8
+"""Versions of a mirror that stay for readers who opened one just before the next came."""
+_BASE = 1
+_MESSAGE = "__lance_commit_message"
+_STAMP = "omnigraph shows "
+_LAST_NAME = (1 << 64) - 1
+_RACES_MAX = 8
+
+
+class MirrorState(StrEnum):
+    """What a plain reader of a table finds, compared with what the graph shows."""
+
+    CURRENT = "current"
+    LAGGING = "lagging"
+    """Another version than the one that is shown, or none."""
+    DRIFTED = "drifted"
+    """A version that another program made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorHead:
+    """The newest version that a plain reader of a table finds."""
+
+    version: int | None
+    """A number of the mirror's own; None if there is none."""
+    state: MirrorState
+
+
+def mirror_path(type_name: str) -> str:
+    """Where the mirror of a type's table is, from the root."""
+    return f"{FOLDER}/{type_name}.lance"
+
+
+def opened_mirror(location: Location, path: str, version: int | None = None) -> LanceDataset | None:
+    """A version of a mirror as any program opens it, the newest by default; None without any."""
+    try:
+        return lance.dataset(
+            location.table_uri(path),
+            version=version,
+            storage_options=dict(location.options) or None,
+        )
+    except (OSError, ValueError) as e:
+        if version is None and is_missing(e):
+            return None
+        raise
+
+
+def shown_by(mirror: LanceDataset) -> TableVersion | None:
+    """The version of a table that a version of a mirror shows; None if it is not one of ours."""
+    try:
+        transaction = mirror.read_transaction(mirror.version)
+    except (OSError, ValueError) as e:
+        if is_missing(e):
+            return None
+        raise
+    properties = (transaction.transaction_properties if transaction is not None else None) or {}
+    message = properties.get(_MESSAGE, "")
+    if not message.startswith(_STAMP):
+        return None
+    try:
+        return TableVersion(**json.loads(message.removeprefix(_STAMP)))
+    except (ValueError, TypeError):
+        return None
+
+
+def mirror_head(location: Location, path: str, shown: TableVersion) -> MirrorHead:
+    """What a plain reader finds of a table of which the graph shows this version."""
+    with translated(f"looking at {path}"):
+        mirror = opened_mirror(location, path)
+        if mirror is None:
+            return MirrorHead(version=None, state=MirrorState.LAGGING)
+        found = shown_by(mirror)
+        if found is None:
+            state = MirrorState.DRIFTED
+        elif found == shown and _refers_to(mirror, location.table_uri(shown.path)):
+            state = MirrorState.CURRENT
+        else:
+            state = MirrorState.LAGGING
+        return MirrorHead(version=mirror.version, state=state)
+
+
+class Mirror:
+    """Makes versions of mirrors."""
+
+    def __init__(self, location: Location, objects: Objects) -> None:
+        self._location = location
+        self._objects = objects
+        self.turn = Lock()
+        """Held by who mirrors: more than one at a time would only get into each other's way."""
+
+    def make(self, path: str, now: Callable[[], Table | None]) -> MirrorHead:
+        """Let a plain reader find what the graph shows, unless another program has been there.
+
+        ``now`` opens that, or says that there is none. It is asked once it is known what a reader
+        finds: so what is put in its place is never older.
+        """
+        with translated(f"mirroring {path}"):
+            for _ in range(_RACES_MAX):
+                mirror = opened_mirror(self._location, path)
+                found = shown_by(mirror) if mirror is not None else None
+                if mirror is not None and found is None:
+                    return MirrorHead(version=mirror.version, state=MirrorState.DRIFTED)
+                shown = now()
+                if shown is None:
+                    self.remove(path)
+                    return MirrorHead(version=None, state=MirrorState.CURRENT)
+                if mirror is not None and found == shown.name and self._is_of(mirror, shown):
+                    return MirrorHead(version=mirror.version, state=MirrorState.CURRENT)
+                version = self._next(path, mirror, shown)
+                if version is not None:
+                    return MirrorHead(version=version, state=MirrorState.CURRENT)
+        return MirrorHead(version=None, state=MirrorState.LAGGING)
+
+    def put_back(self, path: str, version: int, shown: Table) -> bool:
+        """Show the graph's version again instead of one that another program made.
+
+        False if that one is not the newest any more.
+        """
+        with translated(f"mirroring {path}"):
+            mirror = opened_mirror(self._location, path)
+            if mirror is None or mirror.version != version:
+                return False
+            return self._next(path, mirror, shown) is not None
+
+    def remove(self, path: str) -> None:
+        """Take a mirror away. Newest versions first: a reader finds an older one, or none."""
+        names = sorted(
+            self._objects.names(path), key=lambda name: ("/_versions/" not in name, name)
+        )
+        self._objects.delete(names)
+
+    def _is_of(self, mirror: LanceDataset, shown: Table) -> bool:
+        return _refers_to(mirror, self._location.table_uri(shown.name.path))
+
+    def _next(self, path: str, mirror: LanceDataset | None, shown: Table) -> int | None:
+        """Make the next version; its number, or None if somebody was faster."""
+        if mirror is not None and not (self._is_of(mirror, shown) and _can_follow(mirror, shown)):
+            self.remove(path)
+            mirror = None
+        last = mirror.version if mirror is not None else 0
+        staging = self._staging(path, last)
+        try:
+            current = staging.open(last) if last else self._begun(path, staging, shown)
+            made = LanceDataset.commit(
+                current,
+                _replacing(current, _referring(shown.dataset)),
+                read_version=current.version,
+                commit_message=_STAMP + json.dumps(asdict(shown.name), separators=(",", ":")),
+                **staging.options,
+            )
+        except (CommitConflictError, OSError, ValueError):
+            if self._newest(path) != last:
+                return None
+            raise
+        staged = staging.names(self._location, since=last)
+        # Rebased onto a version that came in between, or simply too late.
+        in_time = made.version == current.version + 1
+        done = in_time and self._create(path, made.version, staged[-1])
+        self._objects.delete([*staged, *(self._outdated(path, made.version) if done else ())])
+        return made.version if done else None
+
+    def _begun(self, path: str, staging: _Staging, shown: Table) -> LanceDataset:
+        """A version without rows. It is made twice: the first one numbers its columns anew."""
+        base = self._location.table_uri(shown.name.path)
+        known = DatasetBasePath(base, name="graph", is_dataset_root=True, id=_BASE)
+        columns = shown.dataset.lance_schema
+        first = LanceDataset.commit(
+            self._location.table_uri(path),
+            LanceOperation.Overwrite(columns, [], initial_bases=[known]),
+            **staging.options,
+        )
+        return LanceDataset.commit(
+            first,
+            LanceOperation.Overwrite(columns, []),
+            read_version=first.version,
+            **staging.options,
+        )
+
+    def _newest(self, path: str) -> int:
+        names = self._objects.names(f"{path}/_versions")
+        return max((v for v in map(version_of, names) if v is not None), default=0)
+
+    def _create(self, path: str, version: int, staged: str) -> bool:
+        content = self._objects.get(staged, referenced=True) or b""
+        return self._objects.create(_manifest(path, version), content)
+
+    def _outdated(self, path: str, newest: int) -> list[str]:
+        """Versions that nobody needs any more, with what was written for them."""
+        first, gone = newest + 1 - VERSIONS_KEPT, list[str]()
+        for name in self._objects.names(path):
+            base = transaction_base(name)
+            version = version_of(name) if base is None else base + 1
+            if version is not None and version < first:
+                gone.append(name)
+        return gone
+
+    def _staging(self, path: str, last: int) -> _Staging:
+        from omnigraph.storage.namespace import StagingNamespace
+
+        versions: dict[int, ManifestFile] = {}
+        if last:
+            name = self._location.absolute(_manifest(path, last))
+            versions[last] = ManifestFile(path=name, size=None)
+        space = StagingNamespace(self._location.table_uri(path), versions)
+        return _Staging(space=space, storage_options=dict(self._location.options) or None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Staging:
+    """A version of a mirror on its way, where no reader looks."""
+
+    space: Any
+    storage_options: Mapping[str, str] | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {
+            "namespace_client": self.space,
+            "table_id": TABLE_ID,
+            "namespace_client_managed_versioning": True,
+            "storage_options": self.storage_options,
+            "max_retries": 0,
+        }
+
+    def names(self, location: Location, *, since: int) -> list[str]:
+        """The manifests that were staged after a version, from the root, the newest last."""
+        return [location.relative(made.path) for made in self.space.made_since(since)]
+
+    def open(self, version: int) -> LanceDataset:
+        return lance.dataset(
+            namespace_client=self.space,
+            table_id=TABLE_ID,
+            version=version,
+            storage_options=dict(self.storage_options) if self.storage_options else None,
+        )
+
+
+def _manifest(path: str, version: int) -> str:
+    return f"{path}/_versions/{_LAST_NAME - version:020d}.manifest"
+
+
+def _refers_to(mirror: LanceDataset, base: str) -> bool:
+    """Whether a mirror refers to the table that is meant; a graph may have been moved, or copied.
+
+    A base path cannot be changed once it is registered.
+    """
+    found = mirror.base_paths().get(_BASE)
+    return found is not None and found.path.rstrip("/") == base.rstrip("/")
+
+
+def _can_follow(mirror: LanceDataset, shown: Table) -> bool:
+    """Whether the next version of a mirror can show this; else it begins anew.
+
+    Columns are changed by other operations than rows, and a part that had the number 0 would get
+    another one, by which its deleted rows are not found.
+    """
+    if _columns(mirror) != _columns(shown.dataset):
+        return False
+    old = {part.fragment_id for part in mirror.get_fragments()}
+    return 0 in old or all(part.fragment_id != 0 for part in shown.dataset.get_fragments())
+
+
+def _columns(dataset: LanceDataset) -> list[Any]:
+    """Columns with their numbers: one of the same name may have come instead of another."""
+    return [_column(field) for field in dataset.lance_schema.fields()]
+
+
+def _column(field: Any) -> tuple[Any, ...]:
+    children = [_column(child) for child in field.children()]
+    return field.id(), field.name(), str(field.to_arrow()), children
+
+
+def _referring(table: LanceDataset) -> list[FragmentMetadata]:
+    """The files of a table as those of another dataset that refers to them."""
+    found = [part.metadata for part in table.get_fragments()]
+    for part in found:
+        for file in part.files:
+            file.base_id = _BASE
+        gone: Any = part.deletion_file
+        if gone is not None:
+            part.deletion_file = DeletionFile(
+                gone.read_version, gone.id, gone.file_type, gone.num_deleted_rows, _BASE
+            )
+        part.row_id_meta = None
+        part.created_at_version_meta = None
+        part.last_updated_at_version_meta = None
+    return found
+
+
+def _replacing(mirror: LanceDataset, parts: list[FragmentMetadata]) -> LanceOperation.Update:
+    """The change that makes these the parts of a mirror; their numbers stay what they are."""
+    old = {part.fragment_id for part in mirror.get_fragments()}
+    return LanceOperation.Update(
+        removed_fragment_ids=sorted(old - {part.id for part in parts}),
+        updated_fragments=[part for part in parts if part.id in old],
+        new_fragments=[part for part in parts if part.id not in old],
+    )

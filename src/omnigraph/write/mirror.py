@@ -1,0 +1,93 @@
+"""Main's tables for every Lance program, brought up to date now and then.
+
+    publishes on main -> every 32nd commit, close, repair -> [mirror] -> `tables/T.lance`
+
+How a version gets there is in ``storage/mirror.py``. Here is which: those that main shows and that
+were not mirrored yet, whoever published them. One small object tells what is there, so that tables
+that did not change are not looked at; it may be wrong, and then one looks in vain, or again.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, TablePin
+from omnigraph.storage.mirror import FOLDER, MirrorHead, MirrorState, mirror_path
+from omnigraph.storage.tables import Table
+
+RECORD = f"{FOLDER}/_shown.json"
+THREADS = 8
+
+
+def type_name(table_key: str) -> str:
+    """What a mirror is called: no two types of a graph have the same name."""
+    return table_key.partition(":")[2]
+
+
+def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str, MirrorHead]:
+    """Mirror the tables of main that need it; what a plain reader finds of them, by type.
+
+    ``all_tables`` looks at every one, whatever was noted down. Nothing is changed where another
+    program has been.
+    """
+    with repository.mirror.turn:
+        noted = _noted(repository)
+        pins = _pins(repository)
+        names = [
+            name
+            for name in sorted(pins.keys() | noted.keys())
+            if all_tables or noted.get(name) != _manifest(pins.get(name))
+        ]
+        heads = dict(zip(names, _each(repository, names), strict=True))
+        _note(repository, noted, heads)
+    return heads
+
+
+def shown_now(repository: Repository, name: str) -> Table | None:
+    """The table that main shows now under a name, whoever published it."""
+    pin = _pins(repository).get(name)
+    return repository.table(pin) if pin is not None else None
+
+
+def _pins(repository: Repository) -> dict[str, TablePin]:
+    pins = repository.head(MAIN).snapshot.pins
+    return {type_name(key): pin for key, pin in pins.items()}
+
+
+def _manifest(pin: TablePin | None) -> str | None:
+    return pin.name.manifest if pin is not None else None
+
+
+def _each(repository: Repository, names: list[str]) -> list[MirrorHead]:
+    def make(name: str) -> MirrorHead:
+        return repository.mirror.make(mirror_path(name), lambda: shown_now(repository, name))
+
+    if len(names) <= 1:
+        return [make(name) for name in names]
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="omnigraph-mirror") as pool:
+        return list(pool.map(make, names))
+
+
+def _noted(repository: Repository) -> dict[str, str]:
+    """The manifest that the mirror of each type showed last, as far as anybody noted it down."""
+    content = repository.objects.get(RECORD)
+    try:
+        found: Any = json.loads(content) if content is not None else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _note(repository: Repository, noted: dict[str, str], heads: dict[str, MirrorHead]) -> None:
+    pins = _pins(repository)
+    told = dict(noted)
+    for name, head in heads.items():
+        told.pop(name, None)
+        if head.state is MirrorState.CURRENT and name in pins:
+            told[name] = pins[name].name.manifest
+    if told != noted:
+        content = json.dumps(told, separators=(",", ":"), sort_keys=True)
+        repository.objects.put(RECORD, content.encode())

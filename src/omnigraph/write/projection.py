@@ -1,0 +1,95 @@
+"""The history as a table: ``_graph_commits.lance``, one row for each commit.
+
+    head -> commits that no row tells of yet -> [projection] -> any program that reads Lance
+
+An ordinary Lance dataset for those who ask history in SQL, or from another language. The graph
+itself reads its manifests; this can be deleted, and the next time makes it anew. It is brought up
+to date with every 32nd commit of a branch, when a handle that wrote is closed, and before a cleanup
+gives commits up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import GraphCommit, Snapshot
+from omnigraph.storage.records import add_missing
+
+PROJECTION_PATH = "_graph_commits.lance"
+COMMITS_PER_TURN = 32
+"""Below the commits that a snapshot tells of itself: nothing else has to be read."""
+_COLUMNS = pa.schema(
+    [
+        pa.field("graph_commit_id", pa.string(), nullable=False),
+        pa.field("parent_commit_id", pa.string()),
+        pa.field("merged_parent_commit_id", pa.string()),
+        pa.field("graph_branch", pa.string(), nullable=False),
+        pa.field("graph_manifest", pa.string(), nullable=False),
+        pa.field("graph_manifest_version", pa.int64(), nullable=False),
+        pa.field("generation", pa.int64(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("actor_id", pa.string()),
+        pa.field("message", pa.string()),
+        pa.field("created_at", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("changes", pa.string(), nullable=False),
+    ]
+)
+
+
+def is_due(snapshot: Snapshot) -> bool:
+    """Whether the commit that made a snapshot is one that brings the table up to date."""
+    return snapshot.head.generation % COMMITS_PER_TURN == 0
+
+
+def project(repository: Repository, *snapshots: Snapshot) -> int:
+    """Write down every commit behind these snapshots that is not there yet; how many those are."""
+
+    def missing(known: frozenset[str]) -> pa.Table:
+        found = sorted(_unknown(repository, snapshots, known), key=lambda c: c.generation)
+        return pa.Table.from_pylist([_row(commit) for commit in found], schema=_COLUMNS)
+
+    return add_missing(repository.location, PROJECTION_PATH, "graph_commit_id", missing)
+
+
+def _unknown(
+    repository: Repository, snapshots: tuple[Snapshot, ...], known: frozenset[str]
+) -> Iterator[GraphCommit]:
+    """Commits behind snapshots, each once; not behind a commit that is known."""
+    lineage, seen = repository.lineage, set(known)
+    waiting = list(snapshots)
+    while waiting:
+        try:
+            for commit in lineage.first_parents(waiting.pop()):
+                if commit.id in seen:
+                    break
+                seen.add(commit.id)
+                yield commit
+                if commit.merged_place is not None and commit.merged_parent_id not in seen:
+                    waiting.append(lineage.snapshot(commit.merged_place))
+        except NotFoundError as e:
+            # An earlier cleanup has given up what is behind; what was known then is written down.
+            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+                raise
+
+
+def _row(commit: GraphCommit) -> dict[str, object]:
+    changes = {key: [c.inserted, c.updated, c.deleted] for key, c in commit.changes.items()}
+    return {
+        "graph_commit_id": commit.id,
+        "parent_commit_id": commit.parent_id,
+        "merged_parent_commit_id": commit.merged_parent_id,
+        "graph_branch": commit.branch,
+        "graph_manifest": commit.path,
+        "graph_manifest_version": commit.manifest_version,
+        "generation": commit.generation,
+        "kind": commit.kind,
+        "actor_id": commit.actor,
+        "message": commit.message,
+        "created_at": commit.created_at_us,
+        "changes": json.dumps(changes, separators=(",", ":")),
+    }

@@ -1,0 +1,56 @@
+"""`omnigraph repair` as a person and a program use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+from cli_support import answer, ok, run
+
+PORT = '{"type":"Port","data":{"code":"%s","name":"p","berths":1}}'
+
+
+def mirror(graph: Path) -> lance.LanceDataset:
+    return lance.dataset(str(graph / "tables" / "Port.lance"))
+
+
+def test_nothing_to_do(graph: Path) -> None:
+    assert ok("repair", graph).stdout == "Nothing to do: no other program changed 3 tables\n"
+    assert ok("repair", graph, "--confirm", "--quiet").stdout == ""
+
+
+def test_refusals_exit_with_one_and_say_why(graph: Path) -> None:
+    ok("load", graph, "--data", "-", "--mode", "append", stdin=PORT % "BB")
+    mirror(graph).delete("code = 'BB'")
+    shown = ok("repair", graph).stdout
+    assert shown.startswith("node:Port  suspicious  rows changed: --force --confirm adopts that")
+    assert shown.endswith("Delete\n")
+    refused = run("repair", graph, "--confirm")
+    assert refused.exit_code == 1
+    assert "refused" in refused.stdout
+    assert "it is not certain that no row changed" in refused.stdout
+    unsure = run("repair", graph, "--force")
+    assert unsure.exit_code != 0
+    assert "--force needs --confirm" in unsure.stderr
+
+    forced = answer("repair", graph, "--force", "--confirm")
+    (table,) = [t for t in forced["tables"] if t["type_key"] == "node:Port"]
+    assert (table["action"], table["classification"]) == ("forced", "suspicious")
+    assert [done["operation"] for done in table["operations"]] == ["Delete"]
+    assert [commit["actor_id"] for commit in forced["commits"]] == ["omnigraph:repair:force"]
+    chosen = ("--filter", "actor=omnigraph:repair:force")
+    assert len(answer("commit", "list", graph, *chosen)["commits"]) == 1
+    assert mirror(graph).count_rows() == 1
+
+
+def test_joined_files_are_healed_and_foreign_rows_discarded(graph: Path) -> None:
+    ok("load", graph, "--data", "-", "--mode", "append", stdin=PORT % "BB")
+    mirror(graph).optimize.compact_files()
+    assert "no row changed: --confirm takes it over" in ok("repair", graph).stdout
+    assert "drift_needs_repair" in str(answer("optimize", graph))
+    assert "healed: no row had changed" in ok("repair", graph, "--confirm").stdout
+    mirror(graph).delete("true")
+    said = ok("repair", graph, "--type", "Port", "--discard", "--confirm").stdout
+    assert "put back to what the graph shows" in said
+    assert "Nothing to do" in ok("repair", graph).stdout
+    assert mirror(graph).count_rows() == 2

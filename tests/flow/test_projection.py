@@ -1,0 +1,88 @@
+"""The history as a table for other programs: every commit, once."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import lance
+
+import omnigraph
+from omnigraph.write.projection import COMMITS_PER_TURN, PROJECTION_PATH, project
+
+SCHEMA = "node Person { name: String @key }"
+
+
+def person(name: str) -> dict:
+    return {"type": "Person", "data": {"name": name}}
+
+
+def told(root: Path) -> list[dict]:
+    return lance.dataset(str(root / PROJECTION_PATH)).to_table().to_pylist()
+
+
+def test_commits_of_all_branches_are_told_once(tmp_path: Path) -> None:
+    root = tmp_path / "g"
+    with omnigraph.init(root, SCHEMA) as graph:
+        graph.load([person("a")], actor="ada", message="first")
+        graph.branches.create("work")
+        graph.load([person("b")], branch="work")
+        graph.load([person("c")])
+        graph.merge("work")
+        graph.load([person("d")], branch="work")
+        known = {c.id for c in graph.commits()}
+        known |= {c.id for c in graph.commits(branch="work")}
+    rows = told(root)
+    assert sorted(row["graph_commit_id"] for row in rows) == sorted(known)
+    by_kind = {row["kind"]: row for row in rows}
+    assert set(by_kind) == {"init", "load", "merge"}
+    assert by_kind["merge"]["merged_parent_commit_id"] in known
+    first = next(row for row in rows if row["message"] == "first")
+    assert (first["actor_id"], first["changes"]) == ("ada", '{"node:Person":[1,0,0]}')
+    assert {row["graph_branch"] for row in rows} == {"main", "work"}
+
+
+def test_it_can_be_made_anew(tmp_path: Path) -> None:
+    root = tmp_path / "g"
+    with omnigraph.init(root, SCHEMA) as graph:
+        for i in range(COMMITS_PER_TURN + 40):  # More than one snapshot tells of.
+            graph.load([person(f"p{i}")])
+    everything = {row["graph_commit_id"] for row in told(root)}
+    assert len(everything) == COMMITS_PER_TURN + 41
+    shutil.rmtree(root / PROJECTION_PATH)
+    with omnigraph.open(root) as graph:
+        graph.load([person("more")])
+    assert len({row["graph_commit_id"] for row in told(root)} - everything) == 1
+    assert len(told(root)) == COMMITS_PER_TURN + 42
+
+
+def test_many_that_write_it_at_once_write_each_commit_once(tmp_path: Path) -> None:
+    root = tmp_path / "g"
+    with omnigraph.init(root, SCHEMA) as graph:
+        for i in range(20):
+            graph.load([person(f"p{i}")])
+        graph.settle()
+
+        def tell(_: int) -> int:
+            with omnigraph.open(root) as own:
+                repository = own._repository
+                return project(repository, repository.head("main").snapshot)
+
+        with ThreadPoolExecutor(4) as pool:
+            counts = list(pool.map(tell, range(8)))
+        assert sum(counts) == 21
+    ids = [row["graph_commit_id"] for row in told(root)]
+    assert len(ids) == len(set(ids)) == 21
+
+
+def test_many_files_become_one(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("omnigraph.storage.records._FILES_MAX", 3)
+    root = tmp_path / "g"
+    with omnigraph.init(root, SCHEMA) as graph:
+        for i in range(10):
+            graph.load([person(f"p{i}")])
+            project(graph._repository, graph._repository.head("main").snapshot)
+    found = lance.dataset(str(root / PROJECTION_PATH))
+    assert len(found.get_fragments()) <= 4
+    assert found.count_rows() == 11
