@@ -85,3 +85,21 @@ def test_a_damaged_ref(tmp_path: Path) -> None:
         (tmp_path / "_refs/branches/broken/1.json").write_text("{}")
         with pytest.raises(omnigraph.CorruptionError):
             graph.snapshot("broken")
+
+
+@pytest.mark.parametrize("ends", ["rename", "delete"])
+def test_a_name_that_came_back_ends_with_its_branch(tmp_path: Path, ends: str) -> None:
+    """Its newest life is over, also if somebody opened the branch by the first one."""
+    with omnigraph.init(tmp_path / "g", "node A { k: String @key }") as graph:
+        graph.branches.create("y")
+        graph.branches.rename("y", "x")
+        graph.branches.rename("x", "y")
+    with omnigraph.open(tmp_path / "g") as cold:
+        if ends == "rename":
+            cold.branches.rename("y", "x")
+        else:
+            cold.branches.delete("y")
+    with omnigraph.open(tmp_path / "g") as graph:
+        assert graph.branches.list() == (["main", "x"] if ends == "rename" else ["main"])
+        graph.branches.create("y")
+        assert graph.snapshot("y").branch == "y"

@@ -335,3 +335,20 @@ def test_tables_that_older_code_made_are_mirrored(graph_v1: Path) -> None:
             assert len(columns) > 1
             for column in columns:
                 assert found[column].to_pylist() == rows[column].to_pylist()
+
+
+def test_a_cleanup_leaves_what_other_programs_see_whole(tmp_path: Path) -> None:
+    with omnigraph.init(tmp_path / "g", SCHEMA) as graph:
+        for i in range(4):
+            graph.load([person(f"p{i}", i)], mode="overwrite")
+            graph.settle()
+            if i == 1:
+                graph.upkeep.mirror()
+        known = {commit.id for commit in graph.commits()}
+        report = graph.upkeep.cleanup(keep=1, grace=0.0, confirm=True)
+        assert report.files_removed
+        uri = str(tmp_path / "g" / "tables" / "Person.lance")
+        assert lance.dataset(uri).to_table()["name"].to_pylist() == ["p3"]
+        history = lance.dataset(str(tmp_path / "g" / "_graph_commits.lance")).to_table()
+        assert set(history["graph_commit_id"].to_pylist()) == known
+        assert graph.upkeep.check(full=True).ok

@@ -159,8 +159,7 @@ def delete_branch(
         # It has ended: by this command, whose answer was lost, or by another one of the same wish.
     branch.gone = True
     hit(FailPoint.BRANCH_BEFORE_DEATH)
-    end_branch_ref(repository.objects, ref)
-    repository.sync([ref.death_name])
+    repository.sync([end_branch_ref(repository.objects, ref)])
     return _info(ref, branch.head.snapshot, None)
 
 
@@ -184,8 +183,7 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInf
     )
     branch.gone = True
     hit(FailPoint.BRANCH_BEFORE_DEATH)
-    end_branch_ref(repository.objects, ref)
-    repository.sync([ref.death_name])
+    repository.sync([end_branch_ref(repository.objects, ref)])
     repository.adopt(repository.branch_of(renamed, branch.head))
     return _info(renamed, branch.head.snapshot, _description(repository, renamed))
 

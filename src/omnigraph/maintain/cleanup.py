@@ -19,6 +19,7 @@ writer that slept through everything cannot commit there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -29,6 +30,7 @@ from omnigraph.errors import (
     CorruptionError,
     ErrorKind,
     NotFoundError,
+    OmnigraphError,
     StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
@@ -40,6 +42,8 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, Snapshot
 from omnigraph.manifest.sweeps import SweepRecord, numbers, record_object
 from omnigraph.write.intents import LEASE_S, Intent
+from omnigraph.write.mirror import mirror_main
+from omnigraph.write.projection import project
 from omnigraph.write.publish import restate
 
 GRACE_S = 3600.0
@@ -150,6 +154,10 @@ def give_up(
     """
     record, kept = _record(repository, look, spared, purges, left)
     hit(FailPoint.CLEANUP_AFTER_RECORD)
+    # Other programs are told of commits before they are gone, and shown no files that go.
+    with suppress(OmnigraphError):
+        project(repository, *kept.heads.values())
+        mirror_main(repository)
     _tell(repository, record.number)
     hit(FailPoint.CLEANUP_AFTER_NEWS)
     written = repository.objects.entry(record_object(record.number))

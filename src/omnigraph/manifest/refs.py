@@ -128,9 +128,18 @@ def create_branch_ref(objects: Objects, ref: BranchRef) -> bool:
     return objects.create(ref.object_name, _encode_branch(ref))
 
 
-def end_branch_ref(objects: Objects, ref: BranchRef) -> None:
-    """Say that a life is over; it does not matter if that was said already."""
-    objects.create(ref.death_name, b"{}")
+def end_branch_ref(objects: Objects, ref: BranchRef) -> str:
+    """Say that a life is over, and return the object that says so.
+
+    It may have been over before: a branch that got its old name back has a later life of it, which
+    who opened it by the first one does not know of. Then that one ends.
+    """
+    if not objects.create(ref.death_name, b"{}"):
+        later = find_branch(objects, ref.name)
+        if later is not None and later.incarnation == ref.incarnation:
+            objects.create(later.death_name, b"{}")
+            return later.death_name
+    return ref.death_name
 
 
 def branch_not_found(name: str, where: str) -> NotFoundError:
