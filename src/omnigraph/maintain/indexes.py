@@ -20,6 +20,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
 from omnigraph.storage.indexing import (
+    PARTS_ROWS_MIN,
     VECTORS_MIN,
     BuiltIndex,
     IndexKind,
@@ -146,15 +147,27 @@ def _kinds(declared: PropertyType) -> tuple[IndexKind, ...]:
     return (IndexKind.BTREE,)
 
 
-def table_state(graph_type: GraphType, table: Table) -> TableIndexes:
-    """The indexes of one table; from its manifest, but for vectors, which are counted."""
+def due_indexes(graph_type: GraphType, row_count: int) -> tuple[IndexSpec, ...]:
+    """Those of them that a table of this size gets by itself."""
+    return tuple(s for s in wanted_indexes(graph_type) if not _does_without(s, row_count))
+
+
+def _does_without(spec: IndexSpec, row_count: int) -> bool:
+    return spec.kind is IndexKind.NGRAM and row_count < PARTS_ROWS_MIN
+
+
+def table_state(graph_type: GraphType, table: Table, *, whole: bool = False) -> TableIndexes:
+    """The indexes of one table; from its manifest, but for vectors, which are counted.
+
+    With ``whole`` every index is wanted that can be built, also one that the table does without.
+    """
     pending: dict[IndexSpec, str] = {}
     wanted: list[IndexSpec] = []
     built = table_indexes(table)
     for spec in wanted_indexes(graph_type):
         reason = None
         if not any(index.serves(spec) for index in built):
-            reason = _not_trainable(spec, table)
+            reason = _not_trainable(spec, table) or (None if whole else _not_due(spec, table))
         if reason is None:
             wanted.append(spec)
         else:
@@ -176,6 +189,12 @@ def _not_trainable(spec: IndexSpec, table: Table) -> str | None:
     if count >= VECTORS_MIN:
         return None
     return f"fewer than {VECTORS_MIN} vectors cannot train an index; they are compared one by one"
+
+
+def _not_due(spec: IndexSpec, table: Table) -> str | None:
+    if not _does_without(spec, table.row_count):
+        return None
+    return f"fewer than {PARTS_ROWS_MIN:,} texts are looked through; 'index build' builds it"
 
 
 def named_types(catalog: Catalog, names: Sequence[str]) -> tuple[GraphType, ...]:

@@ -22,6 +22,7 @@ from omnigraph.errors import UsageError
 from omnigraph.maintain.indexes import (
     PendingIndex,
     TableIndexes,
+    due_indexes,
     named_types,
     table_state,
     wanted_indexes,
@@ -236,11 +237,11 @@ class _Maintenance:
             if self._replans[key] > REPLANS_MAX:
                 outcome = TableOptimized(type_key=key, skipped=BUSY)
                 return _Planned(pin=pin, work=None, outcome=outcome)
-        label = _label(graph_type)
+        label = _label(graph_type, pin)
         if self._join and pin.name.manifest.endswith(f"{label}.manifest"):
             return _Planned(pin=pin, work=None, outcome=TableOptimized(type_key=key))
         table = txn.repository.table(pin)
-        state = table_state(graph_type, table)
+        state = table_state(graph_type, table, whole=self._whole)
         upkeep = plan_upkeep(
             table,
             state.wanted,
@@ -287,14 +288,18 @@ def _work(graph_type: GraphType, upkeep: Upkeep, label: str) -> BulkWork:
 
 
 def _pending(graph_type: GraphType, state: TableIndexes) -> tuple[PendingIndex, ...]:
+    """Indexes that are to come. Not those that a table of this size does without."""
+    due = due_indexes(graph_type, state.row_count)
     return tuple(
         PendingIndex(type_key=graph_type.table_key, property_name=spec.column, reason=reason)
         for spec, reason in state.pending.items()
+        if spec in due
     )
 
 
-def _label(graph_type: GraphType) -> str:
+def _label(graph_type: GraphType, pin: TablePin) -> str:
     """What the name of a version ends with that is in order, by these rules and these indexes."""
-    wanted = sorted(f"{spec.column} {spec.kind}" for spec in wanted_indexes(graph_type))
+    due = due_indexes(graph_type, pin.row_count)
+    wanted = sorted(f"{spec.column} {spec.kind}" for spec in due)
     digest = hashlib.sha256("\n".join([_RULES, *wanted]).encode()).hexdigest()
     return f"-o{digest[:12]}"

@@ -43,9 +43,6 @@ LOOKUP_COST = 40
 LOOKUP_START_COST = 6_000
 """The same for the lookup itself, however little it finds: 1.4 ms against 0.24 µs an edge
 (docs/dev/benchmarks.md, "The same question again")."""
-PARTS_ROWS_MIN = 50_000
-"""Fewer texts are read whole when a part is looked for: that takes no longer than asking an index
-(docs/dev/benchmarks.md, "A part of a text")."""
 
 
 class TraversalMode(StrEnum):
@@ -251,8 +248,6 @@ class NodeTable:
 
     def finds_parts(self, column: str) -> bool:
         """Whether an index is asked which texts of a column contain something."""
-        if self.row_count < PARTS_ROWS_MIN or self.columns.table is None:
-            return False
         if not self._world.caches.rents(self.type.table_path, column, self.row_count):
             return False
         return self.rows_outside(column, IndexKind.NGRAM) <= self.row_count // 2
