@@ -47,6 +47,7 @@ bench: $(PEERS)  ## ratios against raw pylance and other engines, measured in on
 	$(BIN)/python benchmarks/single_commit.py
 	$(BIN)/python benchmarks/queries.py
 	$(BIN)/python benchmarks/repeated.py
+	$(BIN)/python benchmarks/contains.py
 	$(BIN)/python benchmarks/diff.py
 	$(BIN)/python benchmarks/merge.py
 	$(BIN)/python benchmarks/past.py

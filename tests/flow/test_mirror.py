@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ import omnigraph
 from omnigraph.failpoints import Action, FailPoint, armed
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.storage.mirror import VERSIONS_KEPT, MirrorState, mirror_head, mirror_path
-from omnigraph.write.mirror import RECORD
+from omnigraph.write.mirror import RECORD, _note, shown_now
 from omnigraph.write.projection import COMMITS_PER_TURN
 
 SCHEMA = """
@@ -352,3 +353,98 @@ def test_a_cleanup_leaves_what_other_programs_see_whole(tmp_path: Path) -> None:
         history = lance.dataset(str(tmp_path / "g" / "_graph_commits.lance")).to_table()
         assert set(history["graph_commit_id"].to_pylist()) == known
         assert graph.upkeep.check(full=True).ok
+
+
+def test_nothing_of_another_program_is_removed_unseen(
+    graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It commits after somebody looked, and before the mirror begins anew or goes."""
+    changed = SCHEMA.replace("age: I64?", "age: I64?  size: I32?")
+    without = "node Person { name: String @key  age: I64? }"
+    for type_name, schema in (("Person", changed), ("City", without)):
+        graph.load([{"type": "City", "data": {"name": type_name}}])
+        foreign = plain(graph, type_name)
+        graph.schema_apply(schema, confirm=True)
+
+        def too_late(repository, name, foreign=foreign, wanted=type_name):
+            if name == wanted:
+                monkeypatch.undo()
+                foreign.delete("true")
+            return shown_now(repository, name)
+
+        monkeypatch.setattr("omnigraph.write.mirror.shown_now", too_late)
+        assert graph.upkeep.mirror()[type_name] == "drifted"
+        assert lance.dataset(foreign.uri).count_rows() == 0
+        assert lance.dataset(foreign.uri).version == foreign.version
+
+
+def test_what_is_noted_down_is_what_was_mirrored(
+    graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody publishes after a table was mirrored, and before that is noted down."""
+    graph.upkeep.mirror()
+    graph.load([person("cy")])
+    note = "omnigraph.write.mirror._note"
+
+    def load_and_note(*args, now=_note):
+        monkeypatch.undo()
+        graph.load([person("dee")])
+        now(*args)
+
+    monkeypatch.setattr(note, load_and_note)
+    graph.upkeep.mirror()
+    assert_mirrored(graph)
+
+
+def test_names_that_are_no_types_are_forgotten(graph: omnigraph.Graph, tmp_path: Path) -> None:
+    graph.upkeep.mirror()
+    for wrong in ("../nodes", "a/b", "", "."):
+        (tmp_path / "g" / RECORD).write_text(json.dumps({wrong: "x"}))
+        assert set(graph.upkeep.mirror()) == {"Person", "Knows"}
+        assert wrong not in json.loads((tmp_path / "g" / RECORD).read_text())
+
+
+def test_what_was_staged_by_who_died_goes_in_the_end(
+    graph: omnigraph.Graph, tmp_path: Path
+) -> None:
+    graph.upkeep.mirror()
+    versions = tmp_path / "g" / mirror_path("Person") / "_versions"
+    newest = min(versions.glob("*.manifest"))
+    left = newest.rename(newest.with_name(newest.name + "-11111111-1111-4111-8111-111111111111"))
+    newest.write_bytes(left.read_bytes())
+    for i in range(VERSIONS_KEPT + 1):
+        graph.load([person(f"p{i}")])
+        graph.upkeep.mirror()
+    assert not left.exists()
+
+
+def test_the_first_part_of_a_table_may_come_back(graph: omnigraph.Graph) -> None:
+    """It has the number 0, which Lance takes for none: its deleted rows are found by the number."""
+    graph.mutate('delete Person where name = "bob"')
+    before = next(iter(graph.commits())).id
+    graph.load([person("new")], mode="overwrite")
+    graph.load([person("newer")])
+    assert_mirrored(graph)
+    graph.reset(before)
+    assert_mirrored(graph)
+
+
+def test_a_cleanup_leaves_a_table_alone_that_drifted(tmp_path: Path) -> None:
+    with omnigraph.init(tmp_path / "g", SCHEMA) as graph:
+        for i in range(3):
+            graph.load([person(f"p{i}", i), {"type": "City", "data": {"name": f"c{i}"}}])
+            graph.settle()
+        plain(graph).delete("name = 'p1'")
+        for i in range(3):
+            graph.load([person("q", i), {"type": "City", "data": {"name": f"d{i}"}}], mode="merge")
+            graph.settle()
+        report = graph.upkeep.cleanup(keep=1, grace=0.0, confirm=True)
+        (refused,) = report.errors
+        assert refused.type_key == "node:Person"
+        assert refused.error is not None
+        assert refused.error.startswith("drift_needs_repair")
+        assert any(p.type_key == "node:City" and p.files_removed for p in report.places)
+        uri = str(tmp_path / "g" / "tables" / "Person.lance")
+        assert lance.dataset(uri).to_table().num_rows == 2, "what it made can still be read"
+        graph.upkeep.repair(confirm=True, discard=True)
+        assert not graph.upkeep.cleanup(keep=1, grace=0.0, confirm=True).errors

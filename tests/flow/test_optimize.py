@@ -11,8 +11,10 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import FailPoint, FailPointError, armed
+from omnigraph.maintain import indexes
 from omnigraph.maintain import optimize as optimizing
 from omnigraph.maintain.indexes import IndexState
+from omnigraph.storage.indexing import table_indexes
 
 SCHEMA = """
 node Person {
@@ -68,7 +70,19 @@ def fragment_count(graph: omnigraph.Graph, type_name: str) -> int:
 
 
 def states(graph: omnigraph.Graph) -> dict[str, str]:
-    return {f"{s.type_key}.{s.property_name}": str(s.state) for s in graph.indexes()}
+    """Of all but the indexes of parts, which small tables do without."""
+    return {
+        f"{s.type_key}.{s.property_name}": str(s.state)
+        for s in graph.indexes()
+        if s.kind != "ngram"
+    }
+
+
+def parts(graph: omnigraph.Graph) -> tuple[str, int]:
+    """The one index of parts: its state and the rows it covers."""
+    (status,) = (s for s in graph.indexes() if s.kind == "ngram")
+    assert (status.type_key, status.property_name) == ("node:Person", "bio")
+    return str(status.state), status.rows_indexed
 
 
 def test_optimize_joins_files_and_builds_every_declared_index(graph) -> None:
@@ -83,11 +97,13 @@ def test_optimize_joins_files_and_builds_every_declared_index(graph) -> None:
     pending = found.pop("node:Person.taste")
     assert pending == IndexState.PENDING
     assert set(found.values()) == {IndexState.COMPLETE}
-    kinds = {f"{s.type_key}.{s.property_name}": str(s.kind) for s in graph.indexes()}
-    assert kinds["node:Person.name"] == "btree", "an equality index on a text key"
-    assert kinds["node:Person.bio"] == "text"
-    assert kinds["node:Person.level"] == "bitmap"
-    assert kinds["edge:Knows.src"] == kinds["edge:Knows.dst"] == "btree"
+    kinds: dict[str, list[str]] = {}
+    for status in graph.indexes():
+        kinds.setdefault(f"{status.type_key}.{status.property_name}", []).append(str(status.kind))
+    assert kinds["node:Person.name"] == ["btree"], "an equality index on a text key"
+    assert kinds["node:Person.bio"] == ["text", "ngram"]
+    assert kinds["node:Person.level"] == ["bitmap"]
+    assert kinds["edge:Knows.src"] == kinds["edge:Knows.dst"] == ["btree"]
     assert [(p.type_key, p.property_name) for t in done.tables for p in t.pending_indexes] == [
         ("node:Person", "taste")
     ]
@@ -158,6 +174,58 @@ def test_an_index_by_identity_is_built_anew_when_much_came_or_on_demand(graph) -
     graph.load([person(i) for i in range(300, 360)])
     graph.optimize()
     assert states(graph)["node:Person.bio"] == IndexState.COMPLETE
+
+
+def test_parts_of_texts_are_indexed_on_demand_where_few_do_without(graph) -> None:
+    done = graph.optimize()
+    assert parts(graph) == (IndexState.PENDING, 0)
+    (status,) = (s for s in graph.indexes() if s.kind == "ngram")
+    assert status.reason == "fewer than 100,000 texts are looked through; 'index build' builds it"
+    assert {p.property_name for t in done.tables for p in t.pending_indexes} == {"taste"}
+    built = graph.build_indexes()
+    assert built.commit is not None
+    assert parts(graph) == (IndexState.COMPLETE, 70)
+    assert graph.build_indexes().commit is None
+    assert graph.optimize().commit is None, "what was asked for stays"
+    graph.load([person(200)])
+    graph.optimize()
+    assert parts(graph) == (IndexState.PARTIAL, 70)
+    graph.load([person(i) for i in range(300, 360)])
+    graph.optimize()
+    assert parts(graph) == (IndexState.COMPLETE, 131), "and is built anew like the others"
+
+
+def test_a_table_that_was_in_order_gets_an_index_of_parts_when_that_is_due(
+    graph, monkeypatch
+) -> None:
+    """As with a graph that an older version optimized: the name of its version says so."""
+    graph.schema_apply(SCHEMA.replace("taste: Vector(4)? @index", "taste: Vector(4)?"))
+    graph.optimize()
+    assert graph.optimize().commit is None
+    monkeypatch.setattr(indexes, "PARTS_ROWS_MIN", 70)
+    assert parts(graph) == (IndexState.MISSING, 0)
+    assert [t.committed for t in graph.optimize().tables] == [True, False]
+    assert parts(graph) == (IndexState.COMPLETE, 70)
+    name = index_name(graph)
+    assert graph.optimize().commit is None
+    graph.load([person(i) for i in range(300, 360)])
+    graph.optimize()
+    assert parts(graph) == (IndexState.COMPLETE, 130)
+    assert index_name(graph) == name
+
+
+def index_name(graph: omnigraph.Graph) -> str:
+    pin = graph._repository.branch("main").head.snapshot.pins["node:Person"]
+    built = table_indexes(graph._repository.table(pin))
+    (name,) = (i.name for i in built if i.kind == "ngram")
+    return name
+
+
+def test_a_small_graph_that_does_without_costs_no_look(graph, monkeypatch) -> None:
+    graph.schema_apply(SCHEMA.replace("taste: Vector(4)? @index", "taste: Vector(4)?"))
+    graph.optimize()
+    monkeypatch.setattr(optimizing, "table_state", None)
+    assert graph.optimize().commit is None, "nothing is opened"
 
 
 def test_vectors_are_indexed_once_they_can_train(graph) -> None:

@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import lance
+import pyarrow as pa
 
 import omnigraph
+from omnigraph.storage.records import Records, add_missing
 from omnigraph.write.projection import COMMITS_PER_TURN, PROJECTION_PATH, project
 
 SCHEMA = "node Person { name: String @key }"
@@ -76,6 +78,26 @@ def test_many_that_write_it_at_once_write_each_commit_once(tmp_path: Path) -> No
     assert len(ids) == len(set(ids)) == 21
 
 
+def test_who_comes_second_at_the_very_first_looks_again(tmp_path: Path) -> None:
+    """The dataset is made after one looked for it, and before that one writes."""
+    with omnigraph.init(tmp_path / "g", SCHEMA) as graph:
+        location, looks = graph._repository.location, list[int]()
+
+        def missing(there: Records) -> pa.Table:
+            known = there.values("id")
+            looks.append(len(known))
+            if len(looks) == 1:
+                add_missing(location, "r.lance", lambda _: pa.table({"id": ["a"]}))
+            return pa.table({"id": pa.array(sorted({"a", "b"} - known), pa.string())})
+
+        assert add_missing(location, "r.lance", missing) == 1
+        assert looks == [0, 1]
+    assert sorted(lance.dataset(str(tmp_path / "g" / "r.lance")).to_table()["id"].to_pylist()) == [
+        "a",
+        "b",
+    ]
+
+
 def test_many_files_become_one(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("omnigraph.storage.records._FILES_MAX", 3)
     root = tmp_path / "g"
@@ -86,3 +108,5 @@ def test_many_files_become_one(tmp_path: Path, monkeypatch) -> None:
     found = lance.dataset(str(root / PROJECTION_PATH))
     assert len(found.get_fragments()) <= 4
     assert found.count_rows() == 11
+    files = [p for p in (root / PROJECTION_PATH).rglob("*") if p.is_file()]
+    assert len(files) <= 3 * 4 + 1, "what earlier versions needed is gone"

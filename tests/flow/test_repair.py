@@ -234,3 +234,107 @@ def test_wishes_that_contradict_each_other(graph: omnigraph.Graph) -> None:
         graph.upkeep.repair(discard=True)
     with pytest.raises(UsageError, match="either"):
         graph.upkeep.repair(confirm=True, force=True, discard=True)
+
+
+def refusal(graph: omnigraph.Graph, key: str = "node:Person") -> str:
+    """Why a foreign change is not forced in; it is put back then."""
+    found = row_of(graph.upkeep.repair(confirm=True, force=True), key)
+    assert found.action is RepairAction.REFUSED
+    graph.upkeep.repair(confirm=True, discard=True)
+    return found.reason or ""
+
+
+def test_an_id_is_made_of_the_key_whoever_writes(graph: omnigraph.Graph) -> None:
+    table = foreign(graph)
+    append(table, "eve", id="other")
+    assert "other" in refusal(graph)
+    foreign(graph).update({"name": "'new'"}, where="name = 'cy'")
+    assert "cy" in refusal(graph)
+    assert names(graph) == ["ada", "bob", "cy"]
+
+
+def test_two_rows_of_one_id_are_not_chosen_from(graph: omnigraph.Graph) -> None:
+    table = foreign(graph)
+    rows = table.to_table(columns=["id", "name", "age"])
+    older = rows.set_column(2, "age", pa.array([9] * rows.num_rows, pa.int64()))
+    table.delete("true")
+    lance.write_dataset(pa.concat_tables([rows, older.slice(2)]), table.uri, mode="append")
+    assert "cy" in refusal(graph)
+
+
+def test_columns_may_have_changed_since(graph: omnigraph.Graph) -> None:
+    """A column of the same name may be another one."""
+    without = SCHEMA.replace("age: I64?", "").replace("@range(age, 0..200)", "")
+    for schemas in (
+        [SCHEMA.replace("age: I64?", "age: I64?  size: I32?")],
+        [without, SCHEMA],
+    ):
+        foreign(graph).update({"age": "50"}, where="name = 'cy'")
+        for schema in schemas:
+            graph.schema_apply(schema, confirm=True)
+        assert "columns" in refusal(graph)
+    assert {r["age"] for r in graph.snapshot().rows("Person")} == {None}
+
+
+def test_a_type_may_be_another_one_since(graph: omnigraph.Graph) -> None:
+    graph.mutate('delete Knows where from = "ada"')
+    foreign(graph).delete("name = 'ada'")
+    graph.schema_apply("node Other { name: String @key }", confirm=True)
+    graph.schema_apply(SCHEMA, confirm=True)
+    graph.load([person("ada", 1)])
+    assert "another table" in refusal(graph)
+    assert names(graph) == ["ada"]
+
+
+def test_a_mirror_that_cannot_be_read_is_in_nobodys_way(
+    graph: omnigraph.Graph, tmp_path: Path
+) -> None:
+    """A power cut may leave an empty file: nothing of the graph depends on it."""
+    for damage in (b"", b"no manifest"):
+        table = foreign(graph)
+        newest = min((tmp_path / "g" / "tables" / "Person.lance").glob("_versions/*.manifest"))
+        newest.write_bytes(damage)
+        graph.load([person(f"p{len(damage)}")])
+        assert graph.upkeep.mirror()["Person"] == "drifted"
+        skipped = {t.type_key: t.skipped for t in graph.optimize().tables}
+        assert skipped["node:Person"] == "drift_needs_repair"
+        found = row_of(graph.upkeep.repair())
+        assert (found.classification, bool(found.reason)) == (Verdict.UNVERIFIABLE, True)
+        assert row_of(graph.upkeep.repair(confirm=True)).action is RepairAction.REFUSED
+        assert row_of(graph.upkeep.repair(confirm=True, force=True)).action is RepairAction.REFUSED
+        report = graph.upkeep.repair(confirm=True, discard=True)
+        assert row_of(report).action is RepairAction.DISCARDED
+        assert lance.dataset(table.uri).count_rows() == graph.snapshot().count("Person")
+
+
+def test_who_died_after_the_write_can_repeat_it(
+    graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.load([{"type": "Person", "data": {"name": "pia", "pic": "base64:aGVsbG8="}}])
+    table = foreign(graph)
+    append(table, "eve", 9)
+    lance.dataset(table.uri).update({"age": "7"}, where="name = 'pia'")
+    lance.dataset(table.uri).delete("name = 'cy'")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("omnigraph.storage.mirror.Mirror.put_back", die)
+        with pytest.raises(KeyboardInterrupt):
+            graph.upkeep.repair(confirm=True, force=True)
+    assert names(graph) == ["ada", "bob", "eve", "pia"]
+    append(lance.dataset(table.uri), "fay", 1)
+    report = graph.upkeep.repair(confirm=True, force=True)
+    assert row_of(report).action is RepairAction.FORCED, row_of(report).reason
+    assert names(graph) == ["ada", "bob", "eve", "fay", "pia"]
+    assert not graph.upkeep.repair().drifted
+
+
+def test_tables_that_need_each_other_are_forced_together(graph: omnigraph.Graph) -> None:
+    foreign(graph, "Knows").delete("true")
+    foreign(graph).delete("name = 'bob'")
+    report = graph.upkeep.repair(confirm=True, force=True)
+    assert {t.action for t in report.tables} == {RepairAction.FORCED}
+    assert names(graph) == ["ada", "cy"]
+    assert not graph.upkeep.repair().drifted

@@ -13,9 +13,11 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
+from omnigraph.maintain import indexes
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import columns
+from omnigraph.query.exec import world as world_module
 from omnigraph.query.params import bind
 from omnigraph.storage import tables
 from omnigraph.testing.clock import ManualClock
@@ -56,6 +58,12 @@ def load(graph: omnigraph.Graph, rows: RandomGraph, dice: random.Random) -> None
         maintain(graph, dice)
 
 
+def index_parts(patch: pytest.MonkeyPatch) -> None:
+    """Parts of texts are indexed and looked up in small tables too."""
+    patch.setattr(indexes, "PARTS_ROWS_MIN", 1)
+    patch.setattr(world_module, "PARTS_ROWS_MIN", 1)
+
+
 def maintain(graph: omnigraph.Graph, dice: random.Random) -> None:
     match dice.randrange(4):
         case 0:
@@ -75,6 +83,7 @@ def test_an_optimized_graph_answers_as_the_reference(world: World, data: st.Data
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv(columns.CACHE_VARIABLE, dice.choice(CACHES))
         patch.setattr(tables, "CACHE_BYTES_MAX", dice.choice((1, 1 << 20)))
+        index_parts(patch)
         with omnigraph.init(Path(folder) / "g", world.schema, clock=ManualClock()) as graph:
             load(graph, case.graph, dice)
             for query in case.queries:
@@ -97,3 +106,47 @@ def compare(graph: omnigraph.Graph, reference: NaiveGraph, query: RandomQuery) -
             table = graph.query(query.text, params=query.params).to_arrow()
         difference = same(table.to_pylist(), expected)
         assert difference is None, f"{mode}: {difference}"
+
+
+LETTERS = "abcABC1 -%_é日ß\n"
+CONTAINS = """
+query q($part: String) {
+  match { $d: Doc  $d.body contains $part } return { $d.name } order { $d.name }
+}
+"""
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_part_of_any_text_is_found_with_and_without_indexes(data: st.DataObject) -> None:
+    """Few letters, so that parts are found; writes and maintenance in any order."""
+    texts = st.none() | st.text(LETTERS, max_size=12)
+    dice = random.Random(data.draw(st.integers(0, 2**32)))
+    schema = "node Doc { name: String @key  body: String? @index }"
+    rows: dict[str, str | None] = {}
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setenv(columns.CACHE_VARIABLE, dice.choice(CACHES))
+        index_parts(patch)
+        place = Path(folder) / "g"
+        with omnigraph.init(place, schema, clock=ManualClock()) as graph:
+            for _ in range(data.draw(st.integers(1, 4))):
+                names = st.sampled_from([f"d{i}" for i in range(12)])
+                some = data.draw(st.dictionaries(names, texts, min_size=1))
+                rows |= some
+                graph.load({"Doc": [{"name": n, "body": t} for n, t in some.items()]}, mode="merge")
+                if len(rows) > 3 and dice.random() < 0.5:
+                    gone = dice.choice(sorted(rows))
+                    del rows[gone]
+                    graph.mutate(f'delete Doc where name = "{gone}"')
+                maintain(graph, dice)
+        for part in data.draw(st.lists(st.text(LETTERS, max_size=4), min_size=1, max_size=6)):
+            known = [t for t in rows.values() if t]
+            if known and dice.random() < 0.7:
+                text = dice.choice(known)
+                start = dice.randrange(len(text))
+                part = text[start : start + dice.randint(1, 6)]
+            expected = [n for n in sorted(rows) if part in (rows[n] or "") and rows[n] is not None]
+            with omnigraph.open(place) as cold:
+                for _ in range(2):
+                    found = cold.query(CONTAINS, {"part": part}).to_dicts()
+                    assert [row["d.name"] for row in found] == expected, part

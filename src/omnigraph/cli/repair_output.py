@@ -30,7 +30,7 @@ _OUTCOMES = {
 _PREVIEWS = {
     "verified_maintenance": "no row changed: --confirm takes it over",
     "suspicious": "rows changed: --force --confirm adopts that, --discard --confirm does not",
-    "unverifiable": "cannot be verified: --force --confirm adopts it, --discard --confirm does not",
+    "unverifiable": "cannot be verified: --discard --confirm shows the graph's rows again",
 }
 
 

@@ -290,6 +290,8 @@ class _Check:
         head = mirror_head(self._repository.location, path, pin.name)
         if head.state is MirrorState.DRIFTED:
             message = f"another program made version {head.version} of {path}"
+            if head.version is None:
+                message = f"{path} cannot be read"
             self._tell("drift", where, message, "see 'omnigraph repair'")
 
     # -- rows ------------------------------------------------------------------------------------

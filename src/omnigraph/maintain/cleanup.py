@@ -157,6 +157,7 @@ def give_up(
     # Other programs are told of commits before they are gone, and shown no files that go.
     with suppress(OmnigraphError):
         project(repository, *kept.heads.values())
+    with suppress(OmnigraphError):
         mirror_main(repository)
     _tell(repository, record.number)
     hit(FailPoint.CLEANUP_AFTER_NEWS)

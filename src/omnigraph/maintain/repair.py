@@ -10,7 +10,7 @@ one:
 |------------------------|-----------------------------------|-----------|---------|-----------|
 | `verified_maintenance` | joined files, and changed no row  | healed    | healed  | discarded |
 | `suspicious`           | did anything else                 | refused   | forced  | discarded |
-| `unverifiable`         | cannot be read, or left no record | refused   | forced  | discarded |
+| `unverifiable`         | cannot be read                    | refused   | refused | discarded |
 
 Where no row changed there is nothing to take over: the mirror shows the graph's own files again.
 What is forced becomes a write like any other: the rows that differ go through the validator and the
@@ -19,7 +19,9 @@ one door, on top of what the graph has written since, unless both changed the sa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -30,18 +32,22 @@ import pyarrow as pa
 from omnigraph.branch.delta import differs, table_delta
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
+from omnigraph.load.rows import settle_ids
 from omnigraph.maintain.indexes import named_types
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.columns import among
 from omnigraph.storage.foreign import (
     ForeignCommit,
     ForeignHistory,
     foreign_history,
     foreign_rows,
 )
-from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
+from omnigraph.storage.layout import Positions
+from omnigraph.storage.mirror import MirrorState, columns_of, mirror_head, mirror_path
+from omnigraph.storage.tables import Table
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.mirror import mirror_main, shown_now, type_name
 from omnigraph.write.publish import WriteRequest, publish
@@ -49,6 +55,7 @@ from omnigraph.write.txn import WriteTxn
 
 FORCER = "omnigraph:repair:force"
 EXAMPLES_MAX = 5
+_BY_HAND = "discard the foreign change, and bring the rows with 'omnigraph load'"
 
 
 class Verdict(StrEnum):
@@ -179,15 +186,20 @@ class _Repair:
     def run(self, confirm: bool) -> RepairReport:
         snapshot = self._repository.head(MAIN).snapshot
         catalog = self._repository.schema(snapshot.schema_hash).catalog
-        tables: list[TableRepair] = []
-        for graph_type in named_types(catalog, self._types):
-            pin = snapshot.pins.get(graph_type.table_key)
-            if pin is not None:
-                found = self._look(pin)
-                tables.append(self._settled(graph_type, found) if confirm else found)
+        types = [t for t in named_types(catalog, self._types) if t.table_key in snapshot.pins]
+        tables = [self._look(snapshot.pins[t.table_key]) for t in types]
         if confirm:
+            found = list(zip(types, tables, strict=True))
+            tables = [self._settled(*one) for one in found]
+            if self._commits:
+                # What was refused may be right now: edges are gone that led to deleted nodes.
+                tables = [
+                    self._settled(*one) if done.action is RepairAction.REFUSED else done
+                    for one, done in zip(found, tables, strict=True)
+                ]
             # Where nobody has been it may lag, or refer to where the graph was copied from.
-            mirror_main(self._repository, all_tables=True)
+            with suppress(OmnigraphError):
+                mirror_main(self._repository, all_tables=True)
         return RepairReport(
             uri=self._repository.location.uri,
             confirmed=confirm,
@@ -247,10 +259,8 @@ class _Repair:
         mirror, name = self._repository.mirror, type_name(found.type_key)
         with mirror.turn:
             shown = shown_now(self._repository, name)
-            version = found.lance_head_version
-            if shown is None or version is None:
-                raise _moved(found)
-            if not mirror.put_back(_path(found.type_key), version, shown):
+            path, version = _path(found.type_key), found.lance_head_version
+            if shown is None or not mirror.put_back(path, version, shown):
                 raise _moved(found)
         return replace(found, action=action)
 
@@ -262,7 +272,7 @@ class _Repair:
         if history is None:
             raise UsageError(
                 found.reason or "nothing shows what it was made on",
-                hint="discard it, and bring the rows with 'omnigraph load'",
+                hint=_BY_HAND,
             )
         location, path = self._repository.location, _path(found.type_key)
         change = _change(graph_type, *foreign_rows(location, path, history))
@@ -290,22 +300,31 @@ class _Repair:
         """Raise if the graph has rows that the other program could not see, or changed since."""
         graph_type = change.delta.type
         pin, table = txn.pin_of(graph_type), txn.table_of(graph_type)
-        if pin is None or table is None:
-            return
+        if pin is None or table is None or pin.name.path != history.shown.path:
+            raise UsageError(
+                f"it was made on another table than that of {graph_type.table_key} now",
+                hint=_BY_HAND,
+            )
         # Also of a table that nobody has written since: a program may append an id twice.
         places = table.positions("id", change.inserted)
-        both = table.ids_at(places).to_pylist()
-        if not both and pin.name != history.shown:
+        shared = set(table.ids_at(places).to_pylist())
+        if pin.name != history.shown:
             before = self._repository.table(replace(pin, name=history.shown))
+            if columns_of(before.dataset) != columns_of(table.dataset):
+                raise UsageError(
+                    f"the columns of {graph_type.table_key} have changed since", hint=_BY_HAND
+                )
             since = table_delta(before, table, TypePair.unchanged(graph_type)).ids
             touched = pa.concat_arrays([change.delta.rows["id"].combine_chunks(), change.gone])
-            both = sorted(set(since.to_pylist()) & set(touched.to_pylist()))
+            shared |= set(since.to_pylist()) & set(touched.to_pylist())
+        # Who died before the mirror was put back has published the same already.
+        both = _unlike(table, change, sorted(shared)) if shared else []
         if both:
-            names = ", ".join(map(str, both[:EXAMPLES_MAX]))
+            names = _examples(both)
             raise ConflictError(
                 f"{len(both)} rows of {graph_type.table_key} are in the graph differently: {names}",
                 kind=ErrorKind.READ_SET_CONFLICT,
-                hint="discard the foreign change, and bring the rows with 'omnigraph load'",
+                hint=_BY_HAND,
                 details={"table_key": graph_type.table_key},
             )
 
@@ -328,28 +347,55 @@ def _change(graph_type: GraphType, before: pa.Table, after: pa.Table) -> _Change
             hint="discard the change, and use 'omnigraph schema apply' for changes of columns",
         )
     schema = table_schema(graph_type)
+    if set(schema.names) != set(before.column_names):
+        raise UsageError(f"the columns of {key} have changed since", hint=_BY_HAND)
     before, after = (
         pa.table([rows[f.name].cast(f.type).combine_chunks() for f in schema], schema=schema)
         for rows in (before, after)
     )
-    old = {entity: row for row, entity in enumerate(before["id"].to_pylist())}
     ids = after["id"].to_pylist()
-    places = np.array([old.get(entity, -1) for entity in ids], np.int64)
+    if len(set(ids)) != len(ids):
+        twice = [str(entity) for entity, times in Counter(ids).items() if times > 1]
+        raise UsageError(
+            f"{len(twice)} ids of {key} are there more than once: {_examples(twice)}", hint=_BY_HAND
+        )
+    fresh, moved = _compared(before, after)
+    written = np.sort(np.concatenate([fresh, moved]))
+    gone: pa.StringArray = pa.array(sorted({*before["id"].to_pylist()} - {*ids}), pa.string())
+    if not len(written) and not len(gone):
+        return None
+    rows = after.take(pa.array(written))
+    _, wrong = settle_ids(graph_type, rows, mismatches_max=1)
+    if wrong:
+        raise UsageError(f"a row of {key} is not what its id says: {wrong[0][1]}", hint=_BY_HAND)
+    delta = TableDelta(type=graph_type, mode=WriteMode.MERGE, rows=rows, removed=gone)
+    inserted = after["id"].combine_chunks().take(pa.array(fresh)).drop_null()
+    return _Change(delta=delta, inserted=inserted, gone=gone)
+
+
+def _compared(before: pa.Table, after: pa.Table) -> tuple[Positions, Positions]:
+    """Which rows of the second have an id that is new, and which are of other values."""
+    old = {entity: row for row, entity in enumerate(before["id"].to_pylist())}
+    places = np.array([old.get(entity, -1) for entity in after["id"].to_pylist()], np.int64)
     known = np.flatnonzero(places >= 0)
     pair = before.take(pa.array(places[known])), after.take(pa.array(known))
     moved = np.zeros(len(known), bool)
-    for name in schema.names:
+    for name in after.column_names:
         moved |= differs(ColumnPair(before=name, after=name), *pair)
-    fresh = np.flatnonzero(places < 0)
-    written = np.sort(np.concatenate([fresh, known[moved]]))
-    gone: pa.StringArray = pa.array(sorted(old.keys() - set(ids)), pa.string())
-    if not len(written) and not len(gone):
-        return None
-    delta = TableDelta(
-        type=graph_type, mode=WriteMode.MERGE, rows=after.take(pa.array(written)), removed=gone
-    )
-    inserted = after["id"].combine_chunks().take(pa.array(fresh)).drop_null()
-    return _Change(delta=delta, inserted=inserted, gone=gone)
+    return np.flatnonzero(places < 0), known[moved]
+
+
+def _unlike(table: Table, change: _Change, ids: Sequence[str]) -> list[str]:
+    """Of these rows, those that the graph shows otherwise than the other program."""
+    wanted, theirs = pa.array(ids, pa.string()), change.delta.rows
+    theirs = theirs.filter(among(theirs["id"], wanted))
+    ours = table.lookup("id", wanted, theirs.column_names).cast(theirs.schema)
+    unlike = theirs["id"].take(pa.array(np.concatenate(_compared(ours, theirs)))).to_pylist()
+    return sorted({*unlike} | ({*ours["id"].to_pylist()} - {*theirs["id"].to_pylist()}))
+
+
+def _examples(ids: Sequence[Any]) -> str:
+    return ", ".join(map(str, ids[:EXAMPLES_MAX]))
 
 
 def _path(table_key: str) -> str:

@@ -15,16 +15,18 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from omnigraph.errors import CorruptionError, OmnigraphError
+from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.maintain.retention import Retained
 from omnigraph.manifest.refs import BRANCHES
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import MAIN_PATH, ManifestPlace
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, ManifestPlace
+from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.storage.names import TableVersion, version_of
 from omnigraph.storage.objects import StoredObject
 from omnigraph.storage.reach import table_files, transaction_base
 from omnigraph.write.intents import Intent
+from omnigraph.write.mirror import type_name
 
 DELETE_BATCH = 500
 OPEN_BATCH = 64
@@ -202,9 +204,29 @@ class Sweep:
 
     def _table(self, path: str) -> Cleaned:
         found = self._look_at(path)
+        if found.manifests or found.files:
+            self._check_no_drift(path)
         first = self._delete(path, found.manifests)
         hit(FailPoint.CLEANUP_BETWEEN_FILES)
         return first.and_then(self._delete(path, found.files))
+
+    def _check_no_drift(self, path: str) -> None:
+        """Raise ``ConflictError`` if another program changed a mirror that refers to this table.
+
+        What it has made may rest on files that no state of the graph needs any more.
+        """
+        main = self._kept.heads.get(MAIN)
+        pins = main.pins.values() if main is not None else ()
+        for pin in pins:
+            if pin.name.path == path:
+                mirror = mirror_path(type_name(pin.table_key))
+                head = mirror_head(self._repository.location, mirror, pin.name)
+                if head.state is MirrorState.DRIFTED:
+                    raise ConflictError(
+                        f"drift_needs_repair: another program changed {mirror}, and nothing was "
+                        "removed; run 'omnigraph repair'",
+                        kind=ErrorKind.READ_SET_CONFLICT,
+                    )
 
     def _look_at(self, path: str) -> _Found:
         """Everything in the folder of a table, in one listing.

@@ -31,9 +31,9 @@ LAG_MAX = 0.25
 """An index by identity is built anew when it misses more than this part of the rows."""
 VECTORS_MIN = 256
 """Fewer vectors cannot train an index; an exact search over them takes no time."""
-PARTS_ROWS_MIN = 50_000
-"""From here on parts of texts are indexed. That takes seconds however few texts there are (half a
-millisecond for each different three letters), and fewer are looked through in no time."""
+PARTS_ROWS_MIN = 100_000
+"""From here on parts of texts are indexed and looked up. To build that index takes seconds however
+few texts there are, and on S3 fewer are read whole as fast as it answers (ADR 0014)."""
 PARTITION_ROWS = 4096
 COMPRESSED_ROWS_MIN = 1 << 18
 """From here on vectors are kept as product codes."""

@@ -16,7 +16,8 @@ it alone, and ``maintain/repair.py`` decides.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from threading import Lock
@@ -27,7 +28,8 @@ from lance import DatasetBasePath, LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
 from lance.fragment import DeletionFile, FragmentMetadata
 
-from omnigraph.storage.faults import is_missing, translated
+from omnigraph.errors import ErrorKind
+from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion, version_of
 from omnigraph.storage.objects import Objects
@@ -41,6 +43,7 @@ _BASE = 1
 _MESSAGE = "__lance_commit_message"
 _STAMP = "omnigraph shows "
 _LAST_NAME = (1 << 64) - 1
+_STAGED_NAME = re.compile(r"(\d{20}\.manifest)-.+")
 _RACES_MAX = 8
 
 
@@ -51,7 +54,7 @@ class MirrorState(StrEnum):
     LAGGING = "lagging"
     """Another version than the one that is shown, or none."""
     DRIFTED = "drifted"
-    """A version that another program made."""
+    """A version that another program made, or that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +62,10 @@ class MirrorHead:
     """The newest version that a plain reader of a table finds."""
 
     version: int | None
-    """A number of the mirror's own; None if there is none."""
+    """A number of the mirror's own; None if there is none, or it cannot be read."""
     state: MirrorState
+    shown: TableVersion | None = None
+    """What it shows; None if it is not one of ours."""
 
 
 def mirror_path(type_name: str) -> str:
@@ -79,6 +84,20 @@ def opened_mirror(location: Location, path: str, version: int | None = None) -> 
     except (OSError, ValueError) as e:
         if version is None and is_missing(e):
             return None
+        raise
+
+
+class _Unreadable(Exception):
+    """The newest version of a mirror is damaged: the store answers, Lance cannot read it."""
+
+
+def _read(location: Location, path: str) -> LanceDataset | None:
+    """The newest version of a mirror; None without any."""
+    try:
+        return opened_mirror(location, path)
+    except (OSError, ValueError) as e:
+        if translate(e, f"opening {path}").kind is ErrorKind.STORAGE_UNKNOWN:
+            raise _Unreadable from e
         raise
 
 
@@ -103,7 +122,10 @@ def shown_by(mirror: LanceDataset) -> TableVersion | None:
 def mirror_head(location: Location, path: str, shown: TableVersion) -> MirrorHead:
     """What a plain reader finds of a table of which the graph shows this version."""
     with translated(f"looking at {path}"):
-        mirror = opened_mirror(location, path)
+        try:
+            mirror = _read(location, path)
+        except _Unreadable:
+            return MirrorHead(version=None, state=MirrorState.DRIFTED)
         if mirror is None:
             return MirrorHead(version=None, state=MirrorState.LAGGING)
         found = shown_by(mirror)
@@ -113,7 +135,7 @@ def mirror_head(location: Location, path: str, shown: TableVersion) -> MirrorHea
             state = MirrorState.CURRENT
         else:
             state = MirrorState.LAGGING
-        return MirrorHead(version=mirror.version, state=state)
+        return MirrorHead(version=mirror.version, state=state, shown=found)
 
 
 class Mirror:
@@ -133,38 +155,56 @@ class Mirror:
         """
         with translated(f"mirroring {path}"):
             for _ in range(_RACES_MAX):
-                mirror = opened_mirror(self._location, path)
+                try:
+                    mirror = _read(self._location, path)
+                except _Unreadable:
+                    return MirrorHead(version=None, state=MirrorState.DRIFTED)
                 found = shown_by(mirror) if mirror is not None else None
                 if mirror is not None and found is None:
                     return MirrorHead(version=mirror.version, state=MirrorState.DRIFTED)
                 shown = now()
                 if shown is None:
-                    self.remove(path)
-                    return MirrorHead(version=None, state=MirrorState.CURRENT)
-                if mirror is not None and found == shown.name and self._is_of(mirror, shown):
-                    return MirrorHead(version=mirror.version, state=MirrorState.CURRENT)
-                version = self._next(path, mirror, shown)
+                    if self._remove(path, mirror):
+                        return MirrorHead(version=None, state=MirrorState.CURRENT)
+                    continue
+                version = mirror.version if mirror is not None else None
+                if mirror is None or found != shown.name or not self._is_of(mirror, shown):
+                    version = self._next(path, mirror, shown)
                 if version is not None:
-                    return MirrorHead(version=version, state=MirrorState.CURRENT)
+                    return MirrorHead(version=version, state=MirrorState.CURRENT, shown=shown.name)
         return MirrorHead(version=None, state=MirrorState.LAGGING)
 
-    def put_back(self, path: str, version: int, shown: Table) -> bool:
+    def put_back(self, path: str, version: int | None, shown: Table) -> bool:
         """Show the graph's version again instead of one that another program made.
 
-        False if that one is not the newest any more.
+        None stands for one that cannot be read. False if that one is not the newest any more.
         """
         with translated(f"mirroring {path}"):
-            mirror = opened_mirror(self._location, path)
+            try:
+                mirror = _read(self._location, path)
+            except _Unreadable:
+                if version is not None:
+                    return False
+                self._delete(list(self._objects.names(path)))
+                return self._next(path, None, shown) is not None
             if mirror is None or mirror.version != version:
                 return False
             return self._next(path, mirror, shown) is not None
 
-    def remove(self, path: str) -> None:
-        """Take a mirror away. Newest versions first: a reader finds an older one, or none."""
-        names = sorted(
-            self._objects.names(path), key=lambda name: ("/_versions/" not in name, name)
-        )
-        self._objects.delete(names)
+    def _remove(self, path: str, seen: LanceDataset | None) -> bool:
+        """Take a mirror away, unless there is a newer version than was seen.
+
+        What comes after this has looked stays: only names that it saw are deleted.
+        """
+        names = list(self._objects.names(path))
+        if _newest(names) != (seen.version if seen is not None else 0):
+            return False
+        self._delete(names)
+        return True
+
+    def _delete(self, names: list[str]) -> None:
+        """Newest versions first: a reader finds an older one, or none."""
+        self._objects.delete(sorted(names, key=lambda name: ("/_versions/" not in name, name)))
 
     def _is_of(self, mirror: LanceDataset, shown: Table) -> bool:
         return _refers_to(mirror, self._location.table_uri(shown.name.path))
@@ -172,7 +212,8 @@ class Mirror:
     def _next(self, path: str, mirror: LanceDataset | None, shown: Table) -> int | None:
         """Make the next version; its number, or None if somebody was faster."""
         if mirror is not None and not (self._is_of(mirror, shown) and _can_follow(mirror, shown)):
-            self.remove(path)
+            if not self._remove(path, mirror):
+                return None
             mirror = None
         last = mirror.version if mirror is not None else 0
         staging = self._staging(path, last)
@@ -186,7 +227,7 @@ class Mirror:
                 **staging.options,
             )
         except (CommitConflictError, OSError, ValueError):
-            if self._newest(path) != last:
+            if _newest(self._objects.names(f"{path}/_versions")) != last:
                 return None
             raise
         staged = staging.names(self._location, since=last)
@@ -213,10 +254,6 @@ class Mirror:
             **staging.options,
         )
 
-    def _newest(self, path: str) -> int:
-        names = self._objects.names(f"{path}/_versions")
-        return max((v for v in map(version_of, names) if v is not None), default=0)
-
     def _create(self, path: str, version: int, staged: str) -> bool:
         content = self._objects.get(staged, referenced=True) or b""
         return self._objects.create(_manifest(path, version), content)
@@ -226,7 +263,8 @@ class Mirror:
         first, gone = newest + 1 - VERSIONS_KEPT, list[str]()
         for name in self._objects.names(path):
             base = transaction_base(name)
-            version = version_of(name) if base is None else base + 1
+            # Who died before its version was created, or lost it to another, leaves a staged one.
+            version = version_of(_STAGED_NAME.sub(r"\1", name)) if base is None else base + 1
             if version is not None and version < first:
                 gone.append(name)
         return gone
@@ -272,6 +310,10 @@ class _Staging:
         )
 
 
+def _newest(names: Iterable[str]) -> int:
+    return max((v for v in map(version_of, names) if v is not None), default=0)
+
+
 def _manifest(path: str, version: int) -> str:
     return f"{path}/_versions/{_LAST_NAME - version:020d}.manifest"
 
@@ -291,13 +333,13 @@ def _can_follow(mirror: LanceDataset, shown: Table) -> bool:
     Columns are changed by other operations than rows, and a part that had the number 0 would get
     another one, by which its deleted rows are not found.
     """
-    if _columns(mirror) != _columns(shown.dataset):
+    if columns_of(mirror) != columns_of(shown.dataset):
         return False
     old = {part.fragment_id for part in mirror.get_fragments()}
     return 0 in old or all(part.fragment_id != 0 for part in shown.dataset.get_fragments())
 
 
-def _columns(dataset: LanceDataset) -> list[Any]:
+def columns_of(dataset: LanceDataset) -> list[Any]:
     """Columns with their numbers: one of the same name may have come instead of another."""
     return [_column(field) for field in dataset.lance_schema.fields()]
 

@@ -8,6 +8,7 @@ one that comes second looks again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import lance
 import pyarrow as pa
@@ -17,10 +18,11 @@ from lance.fragment import write_fragments
 
 from omnigraph.storage.faults import is_missing, translated
 from omnigraph.storage.location import Location
+from omnigraph.storage.objects import Objects
 
 _RACES_MAX = 8
-_FILES_MAX = 64
-"""More files than these are made one."""
+_FILES_MAX = 32
+"""More files than these are made one, and what earlier versions needed is deleted."""
 
 
 def read_records(location: Location, path: str) -> pa.Table | None:
@@ -30,34 +32,52 @@ def read_records(location: Location, path: str) -> pa.Table | None:
         return found.to_table() if found is not None else None
 
 
-def add_missing(
-    location: Location, path: str, key: str, missing: Callable[[frozenset[str]], pa.Table]
-) -> int:
-    """Add the rows that ``missing`` makes of the keys that are there; how many those were.
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """What is there before rows are added."""
 
-    However many do this at once, a row is there once: a commit replaces the version whose keys were
-    read, which Lance never rebases, and lists its files again.
+    dataset: LanceDataset | None
+
+    def values(self, column: str) -> frozenset[str]:
+        """All values of one column, which is read for that."""
+        if self.dataset is None:
+            return frozenset()
+        return frozenset(self.dataset.to_table(columns=[column])[column].to_pylist())
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What the rows of the last time carried as metadata of their schema."""
+        found = self.dataset.schema.metadata if self.dataset is not None else None
+        return {key.decode(): value.decode() for key, value in (found or {}).items()}
+
+
+def add_missing(location: Location, path: str, missing: Callable[[Records], pa.Table]) -> int:
+    """Add the rows that ``missing`` makes of what is there; how many those were.
+
+    However many do this at once, a row is there once: a commit replaces the version that was looked
+    at, which Lance never rebases, and lists its files again.
     """
     options = dict(location.options) or None
     uri = location.table_uri(path)
     with translated(f"adding to {path}"):
         for _ in range(_RACES_MAX):
             current = _opened(location, path)
-            there = current.to_table(columns=[key])[key].to_pylist() if current is not None else []
-            rows = missing(frozenset(there))
+            rows = missing(Records(dataset=current))
             if not rows.num_rows:
                 return 0
             kept = [part.metadata for part in current.get_fragments()] if current else []
-            fresh = rows
+            fresh, old = rows, list[str]()
             if current is not None and len(kept) >= _FILES_MAX:
                 fresh, kept = pa.concat_tables([current.to_table(), rows]), []
-            made = write_fragments(
-                fresh,
-                current if current is not None else uri,
-                mode="create" if current is None else "append",
-                storage_options=options,
-            )
+                # Listed before the commit: who has files by now was not faster, and never will be.
+                old = list(Objects(location).names(path))
             try:
+                made = write_fragments(
+                    fresh.cast(rows.schema),
+                    current if current is not None else uri,
+                    mode="create" if current is None else "append",
+                    storage_options=options,
+                )
                 LanceDataset.commit(
                     current if current is not None else uri,
                     LanceOperation.Overwrite(rows.schema, [*kept, *made]),
@@ -71,6 +91,7 @@ def add_missing(
                 if current is None and (is_missing(e) or "already exists" in str(e)):
                     continue
                 raise
+            Objects(location).delete([name for name in old if not name.endswith(".json")])
             return rows.num_rows
         return 0
 

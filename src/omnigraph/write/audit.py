@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.errors import ConflictError, ErrorKind
 from omnigraph.manifest.repository import Repository
-from omnigraph.storage.records import add_missing, read_records
+from omnigraph.storage.records import Records, add_missing, read_records
 
 AUDIT_PATH = "_graph_commit_recoveries.lance"
 _COLUMNS = pa.schema(
@@ -69,13 +69,14 @@ def record_recoveries(repository: Repository, recovered: Iterable[Recovered]) ->
         return
     left = 0
 
-    def missing(known: frozenset[str]) -> pa.Table:
+    def missing(there: Records) -> pa.Table:
         nonlocal left
+        known = there.values("operation_id")
         fresh = [row.to_dict() for row in rows if row.operation_id not in known]
         left = len(fresh)
         return pa.Table.from_pylist(fresh, schema=_COLUMNS)
 
-    if add_missing(repository.location, AUDIT_PATH, "operation_id", missing) < left:
+    if add_missing(repository.location, AUDIT_PATH, missing) < left:
         raise ConflictError(
             f"others wrote to {AUDIT_PATH} all the time",
             kind=ErrorKind.CONTENTION,

@@ -78,16 +78,17 @@ def _noted(repository: Repository) -> dict[str, str]:
         found: Any = json.loads(content) if content is not None else {}
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    # A name becomes a path: what no type can be called is not looked for.
+    return {k: v for k, v in found.items() if k.isidentifier()} if isinstance(found, dict) else {}
 
 
 def _note(repository: Repository, noted: dict[str, str], heads: dict[str, MirrorHead]) -> None:
-    pins = _pins(repository)
+    """What was mirrored, not what main shows: somebody may have published meanwhile."""
     told = dict(noted)
     for name, head in heads.items():
         told.pop(name, None)
-        if head.state is MirrorState.CURRENT and name in pins:
-            told[name] = pins[name].name.manifest
+        if head.state is MirrorState.CURRENT and head.shown is not None:
+            told[name] = head.shown.manifest
     if told != noted:
         content = json.dumps(told, separators=(",", ":"), sort_keys=True)
         repository.objects.put(RECORD, content.encode())

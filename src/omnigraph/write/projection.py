@@ -11,18 +11,19 @@ gives commits up.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from omnigraph.errors import ErrorKind, NotFoundError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
-from omnigraph.storage.records import add_missing
+from omnigraph.storage.records import Records, add_missing
 
 PROJECTION_PATH = "_graph_commits.lance"
 COMMITS_PER_TURN = 32
 """Below the commits that a snapshot tells of itself: nothing else has to be read."""
+_NOTE = "omnigraph.told"
 _COLUMNS = pa.schema(
     [
         pa.field("graph_commit_id", pa.string(), nullable=False),
@@ -49,28 +50,39 @@ def is_due(snapshot: Snapshot) -> bool:
 def project(repository: Repository, *snapshots: Snapshot) -> int:
     """Write down every commit behind these snapshots that is not there yet; how many those are."""
 
-    def missing(known: frozenset[str]) -> pa.Table:
-        found = sorted(_unknown(repository, snapshots, known), key=lambda c: c.generation)
-        return pa.Table.from_pylist([_row(commit) for commit in found], schema=_COLUMNS)
+    def missing(there: Records) -> pa.Table:
+        told = _told(there)
+        found = sorted(_untold(repository, snapshots, told), key=lambda c: c.generation)
+        for commit in found:
+            told[commit.path] = max(told.get(commit.path, 0), commit.manifest_version)
+        notes = {_NOTE: json.dumps(told, separators=(",", ":"), sort_keys=True)}
+        rows = [_row(commit) for commit in found]
+        return pa.Table.from_pylist(rows, schema=_COLUMNS.with_metadata(notes))
 
-    return add_missing(repository.location, PROJECTION_PATH, "graph_commit_id", missing)
+    return add_missing(repository.location, PROJECTION_PATH, missing)
 
 
-def _unknown(
-    repository: Repository, snapshots: tuple[Snapshot, ...], known: frozenset[str]
+def _told(there: Records) -> dict[str, int]:
+    """How far each manifest was told, by its newest version; whatever is older was told, too."""
+    return json.loads(there.notes.get(_NOTE, "{}"))
+
+
+def _untold(
+    repository: Repository, snapshots: tuple[Snapshot, ...], told: Mapping[str, int]
 ) -> Iterator[GraphCommit]:
-    """Commits behind snapshots, each once; not behind a commit that is known."""
-    lineage, seen = repository.lineage, set(known)
+    """Commits behind snapshots, each once; not behind a commit that was told."""
+    lineage, seen = repository.lineage, set[str]()
     waiting = list(snapshots)
     while waiting:
         try:
             for commit in lineage.first_parents(waiting.pop()):
-                if commit.id in seen:
+                if commit.id in seen or commit.manifest_version <= told.get(commit.path, 0):
                     break
                 seen.add(commit.id)
                 yield commit
-                if commit.merged_place is not None and commit.merged_parent_id not in seen:
-                    waiting.append(lineage.snapshot(commit.merged_place))
+                place = commit.merged_place
+                if place is not None and place.version > told.get(place.path, 0):
+                    waiting.append(lineage.snapshot(place))
         except NotFoundError as e:
             # An earlier cleanup has given up what is behind; what was known then is written down.
             if e.kind is not ErrorKind.HISTORY_RECLAIMED:

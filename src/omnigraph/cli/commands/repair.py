@@ -60,9 +60,9 @@ def repair_command(
     """Deal with what another program did to tables of main.
 
     Every Lance program can open the tables of a graph. What it commits there is not part of the
-    graph; such a table drifts, and optimize and cleanup leave it alone. Joined files are adopted
-    with --confirm, because no row changed. Anything else is refused, unless --force adopts it or
-    --discard puts the table back. Exits with 1 if something was refused.
+    graph; such a table drifts, and optimize and cleanup leave it alone. If files were only joined,
+    --confirm puts the table back, because no row changed. Anything else is refused, unless --force
+    adopts it or --discard puts the table back. Exits with 1 if something was refused.
     """
     place = target(uri, store)
 

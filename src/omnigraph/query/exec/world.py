@@ -30,7 +30,7 @@ from omnigraph.query.topology.edges import EdgeTopology, Side
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Scalar
-from omnigraph.storage.indexing import IndexKind, IndexSpec, table_indexes
+from omnigraph.storage.indexing import PARTS_ROWS_MIN, IndexKind, IndexSpec, table_indexes
 from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
@@ -248,9 +248,10 @@ class NodeTable:
 
     def finds_parts(self, column: str) -> bool:
         """Whether an index is asked which texts of a column contain something."""
-        if not self._world.caches.rents(self.type.table_path, column, self.row_count):
+        count, caches = self.row_count, self._world.caches
+        if count < PARTS_ROWS_MIN or not caches.rents(self.type.table_path, column, count):
             return False
-        return self.rows_outside(column, IndexKind.NGRAM) <= self.row_count // 2
+        return self.rows_outside(column, IndexKind.NGRAM) <= count // 2
 
     def pay(self, columns: set[str], rows: int) -> None:
         """Indexes of these columns found so many rows."""

@@ -136,3 +136,84 @@ def test_conditions_go_down_typed(place) -> None:
         table = table_of(graph, "node:N")
         plan = table.dataset.scanner(filter=pc.field("name").isin(["n1"])).explain_plan()
         assert "ScalarIndexQuery" in plan
+
+
+TEXTS = [
+    "alphabet", "ALPHABET", "beta 100% a_b", "ΟΔΟΣΑΒ", "Straße", "日本語文字", "été", "e\u0301te", "",
+    None, "line\nbreak", "back\\slash", "(abc).*", "ab",
+]  # fmt: skip
+PARTS = [
+    "alpha", "ALPHA", "lph", "ph", "p", "", "100%", "0% a", "a_b", "ΟΔΟΣ", "raße", "RASSE", "本語文",
+    "本語", "ét", "été", "ete", "ine\nbre", "k\\slas", "abc).*", "...", "moved", "later", "nowhere",
+]  # fmt: skip
+CONTAINS = """
+query q($part: String) { match { $d: Doc  $d.text contains $part } return { $d.name } }
+"""
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[str, str | None]]:
+    """Texts of which the index covers most, some moved and some gone; and what they are now."""
+    monkeypatch.setattr(world_module, "PARTS_ROWS_MIN", 1)
+    texts = {f"d{i}": TEXTS[i % len(TEXTS)] for i in range(LENGTH)}
+    with omnigraph.init(
+        tmp_path / "g", "node Doc { name: String @key  text: String? @index }"
+    ) as graph:
+        graph.load({"Doc": [{"name": n, "text": t} for n, t in texts.items()]})
+        graph.build_indexes()
+        later = {"d0": "moved alphabet", "d1": None, "d9": "moved", "e1": "later", "e2": "alphabet"}
+        graph.load({"Doc": [{"name": n, "text": t} for n, t in later.items()]}, mode="merge")
+        texts |= later
+        for gone in ("d14", "d15", "e2"):
+            graph.mutate(f'delete Doc where name = "{gone}"')
+            del texts[gone]
+    return tmp_path / "g", texts
+
+
+def test_a_part_of_a_text_is_found_by_its_index(docs, lance_filters, monkeypatch) -> None:
+    place, texts = docs
+    monkeypatch.setattr(world_module, "FETCH_COST", 0)
+    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
+    asked: set[str] = set()
+    for part in PARTS:
+        expected = sorted(n for n, text in texts.items() if text is not None and part in text)
+        with omnigraph.open(place) as graph:
+            lance_filters.clear()
+            found = graph.query(CONTAINS, {"part": part}).to_arrow().column(0).to_pylist()
+            assert sorted(found) == expected, part
+            if lance_filters:
+                asked.add(part)
+                assert all("(NGram)" in plan for plan in lance_filters), part
+            graph.optimize()
+            assert sorted(graph.query(CONTAINS, {"part": part}).to_dicts(), key=str) == [
+                {"d.name": n} for n in expected
+            ], part
+    without = {"ph", "p", "", "0% a", "a_b", "本語", "ét", "..."}
+    assert asked == set(PARTS) - without, "those have no three letters in a row"
+
+
+def test_parts_are_found_in_memory_when_that_is_cheaper(docs, lance_filters) -> None:
+    place, _ = docs
+    with omnigraph.open(place) as graph:
+        counts = []
+        for part in ("alphabet", "moved", "alphabet"):
+            assert graph.query(CONTAINS, {"part": part}).to_dicts()
+            counts.append(len(lance_filters))
+    assert counts == [1, 1, 1]
+
+
+def test_an_index_of_parts_that_misses_most_is_not_asked(docs, lance_filters) -> None:
+    place, _ = docs
+    with omnigraph.open(place) as graph:
+        graph.load({"Doc": [{"name": f"z{i}", "text": "alphabet"} for i in range(2 * LENGTH)]})
+        lance_filters.clear()
+        assert len(graph.query(CONTAINS, {"part": "phabe"}).to_dicts()) > 2 * LENGTH
+    assert lance_filters == []
+
+
+def test_few_texts_are_read_whole(docs, lance_filters, monkeypatch) -> None:
+    place, texts = docs
+    monkeypatch.setattr(world_module, "PARTS_ROWS_MIN", len(texts) + 1)
+    with omnigraph.open(place) as graph:
+        assert graph.query(CONTAINS, {"part": "alphabet"}).to_dicts()
+    assert lance_filters == []
