@@ -103,18 +103,22 @@ def test_single_edge_writes_stay_small_and_flat_in_depth(
             graph.load(edge)
         graph.settle()
         deep: list[tuple[int, int]] = []
+        turns = ordinary = 0
         for _ in range(WINDOW):
             with measure(s3_proxy) as io:
                 graph.load(edge)
                 graph.settle()
+            deep.append((io.count(), io.bytes_sent))
             if graph.snapshot().commit.generation % COMMITS_PER_TURN == 0:
                 # Other programs are told of the last commits, and shown main's tables.
                 assert io.count() <= shallow.count() + TURN_REQUESTS_MAX, io.log()
+                turns += 1
             else:
-                deep.append((io.count(), io.bytes_sent))
+                assert io.count() <= shallow.count() + 4, "what joins files reads nothing back"
+                ordinary += io.count()
+    assert turns == WINDOW // COMMITS_PER_TURN
     requests, sizes = zip(*deep, strict=True)
-    assert len(deep) == WINDOW - WINDOW // COMMITS_PER_TURN
     assert sorted(requests)[WINDOW // 2] == shallow.count()
-    assert max(requests) <= shallow.count() + 4, "what joins files reads nothing back"
-    assert sum(requests) <= WINDOW * 11.2
+    assert ordinary <= (WINDOW - turns) * 11.2
+    assert sum(requests) <= WINDOW * 12, "all of them together, as a write alone may cost"
     assert sum(sizes) <= 3 * WINDOW * shallow.bytes_sent, (sum(sizes), shallow.bytes_sent)
