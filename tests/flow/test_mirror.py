@@ -8,14 +8,18 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
+from lance import LanceDataset
 
 import omnigraph
 from omnigraph.failpoints import Action, FailPoint, armed
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.storage.mirror import VERSIONS_KEPT, MirrorState, mirror_head, mirror_path
+from omnigraph.storage.tables import Table
 from omnigraph.write.mirror import RECORD, _note, shown_now
 from omnigraph.write.projection import COMMITS_PER_TURN
 
@@ -448,3 +452,61 @@ def test_a_cleanup_leaves_a_table_alone_that_drifted(tmp_path: Path) -> None:
         assert lance.dataset(uri).to_table().num_rows == 2, "what it made can still be read"
         graph.upkeep.repair(confirm=True, discard=True)
         assert not graph.upkeep.cleanup(keep=1, grace=0.0, confirm=True).errors
+
+
+def foreign_append(graph: omnigraph.Graph) -> None:
+    """Another program adds a row, on the newest version that it finds."""
+    uri = graph._repository.location.table_uri(mirror_path("Person"))
+    newest = lance.dataset(uri)
+    names = ("id", "name")
+    row = {name: pa.array(["foreign"], newest.schema.field(name).type) for name in names}
+    lance.write_dataset(pa.table(row), uri, mode="append")
+
+
+@pytest.mark.parametrize("moment", ["before it is staged", "before it is created"])
+def test_a_foreign_commit_in_between_is_neither_covered_nor_taken_over(
+    graph: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    before = plain(graph).version
+    graph.load([person("cy")])
+    mirror, path = graph._repository.mirror, mirror_path("Person")
+    commits: list[int] = []
+
+    def once() -> None:
+        if not commits:
+            commits.append(before + 1)
+            foreign_append(graph)
+
+    def now() -> Table | None:
+        if moment == "before it is staged":
+            once()
+        return shown_now(graph._repository, "Person")
+
+    create = mirror._create
+
+    def created(*arguments: Any) -> bool:
+        once()
+        return create(*arguments)
+
+    monkeypatch.setattr(mirror, "_create", created)
+    assert mirror.make(path, now).state is MirrorState.DRIFTED
+    found = lance.dataset(graph._repository.location.table_uri(path))
+    assert found.version == before + 1
+    assert sorted(found.to_table()["name"].to_pylist()) == ["ada", "bob", "foreign"]
+    assert graph.snapshot().count("Person") == 3
+
+
+def test_a_version_that_was_rebased_is_not_created(graph: omnigraph.Graph) -> None:
+    """Lance puts a commit on top of one that it takes for harmless, under the next number."""
+    before = plain(graph).version
+    graph.load([person("cy")])
+    path, commits = mirror_path("Person"), list[LanceDataset]()
+
+    def now() -> Table | None:
+        if not commits:
+            commits.append(lance.dataset(graph._repository.location.table_uri(path)))
+            commits[0].update_config({"owner": "somebody"})
+        return shown_now(graph._repository, "Person")
+
+    assert graph._repository.mirror.make(path, now).state is MirrorState.DRIFTED
+    assert lance.dataset(commits[0].uri).version == commits[0].version == before + 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import lance
 import pyarrow as pa
+import pytest
 
 import omnigraph
 from omnigraph.storage.records import Records, add_missing
@@ -78,24 +79,24 @@ def test_many_that_write_it_at_once_write_each_commit_once(tmp_path: Path) -> No
     assert len(ids) == len(set(ids)) == 21
 
 
-def test_who_comes_second_at_the_very_first_looks_again(tmp_path: Path) -> None:
-    """The dataset is made after one looked for it, and before that one writes."""
+@pytest.mark.parametrize("there", [[], ["z"]])
+def test_who_comes_second_looks_again(tmp_path: Path, there: list[str]) -> None:
+    """Rows are added after one looked, and before that one writes; also the very first ones."""
     with omnigraph.init(tmp_path / "g", SCHEMA) as graph:
         location, looks = graph._repository.location, list[int]()
+        add_missing(location, "r.lance", lambda _: pa.table({"id": pa.array(there, pa.string())}))
 
-        def missing(there: Records) -> pa.Table:
-            known = there.values("id")
+        def missing(records: Records) -> pa.Table:
+            known = records.values("id")
             looks.append(len(known))
             if len(looks) == 1:
                 add_missing(location, "r.lance", lambda _: pa.table({"id": ["a"]}))
             return pa.table({"id": pa.array(sorted({"a", "b"} - known), pa.string())})
 
         assert add_missing(location, "r.lance", missing) == 1
-        assert looks == [0, 1]
-    assert sorted(lance.dataset(str(tmp_path / "g" / "r.lance")).to_table()["id"].to_pylist()) == [
-        "a",
-        "b",
-    ]
+        assert looks == [len(there), len(there) + 1]
+    found = lance.dataset(str(tmp_path / "g" / "r.lance")).to_table()["id"].to_pylist()
+    assert sorted(found) == ["a", "b", *there]
 
 
 def test_many_files_become_one(tmp_path: Path, monkeypatch) -> None:
