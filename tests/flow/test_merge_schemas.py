@@ -136,10 +136,18 @@ def test_a_backfill_of_theirs_reaches_rows_of_ours(graph: omnigraph.Graph) -> No
     assert ages(graph, name="country") == {"a": "no", "b": "se", "c": "no"}
 
 
+def test_a_backfill_is_remembered_when_the_text_no_longer_says_it(graph: omnigraph.Graph) -> None:
+    apply(graph, "work", people('age: I32?  country: String @backfill("no")'))
+    apply(graph, "work", people("age: I32?  country: String"))
+    graph.load([person("c", 3)])
+    merged(graph)
+    assert ages(graph, name="country") == {"a": "no", "c": "no"}
+
+
 def test_a_required_property_without_values_for_rows_of_ours_is_a_conflict(
     graph: omnigraph.Graph,
 ) -> None:
-    apply(graph, "work", people('age: I32?  country: String @backfill("no")'))
+    graph.mutate('delete Person where name = "a"', branch="work")
     apply(graph, "work", people("age: I32?  country: String"))
     graph.load([person("c", 3)])
     (conflict,) = conflicts(graph)

@@ -16,7 +16,7 @@ A delta keeps ids and positions. Images are read when somebody asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
@@ -35,6 +35,7 @@ from omnigraph.branch.values import Mask, same_mask
 from omnigraph.errors import InternalError
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
@@ -172,14 +173,21 @@ def table_delta(before: Table | None, after: Table | None, types: TypePair) -> R
     )
 
 
+def recount(before: GraphType, after: GraphType) -> Callable[[Table | None, Table], TableChange]:
+    """How many entities change between two versions under two declarations of their type."""
+    types = TypePair(before=before, after=after)
+    return lambda old, new: table_delta(old, new, types).counts
+
+
 def differs(column: ColumnPair, before: pa.Table, after: pa.Table) -> Mask:
     """Where a column of two images of the same entities differs, row by row.
 
-    A column that exists on one side only differs where it has a value.
+    A column that is new differs where it has a value; one that is gone is no change of a row.
     """
-    if column.before is None or column.after is None:
-        only = before[column.before] if column.before is not None else after[column.name]
-        return only.is_valid().to_numpy()
+    if column.after is None:
+        return np.zeros(max(before.num_rows, after.num_rows), np.bool_)
+    if column.before is None:
+        return after[column.after].is_valid().to_numpy()
     return ~same_mask(before[column.before], after[column.after])
 
 
@@ -216,9 +224,10 @@ def _plain_names(types: TypePair) -> tuple[list[str], list[str]]:
 def _unchanged(types: TypePair, sides: tuple[_Side, _Side], old: Positions, new: Positions) -> Mask:
     """Which entities, each at a position before and one after, have the same values."""
     same = np.ones(len(old), np.bool_)
-    _strike(same, [c for c in types.columns if not c.is_blob], sides, old, new)
+    stay = [c for c in types.columns if c.after is not None]
+    _strike(same, [c for c in stay if not c.is_blob], sides, old, new)
     # Blobs lie apart from their rows and may be large: they are read only where they decide.
-    _strike(same, [c for c in types.columns if c.is_blob], sides, old, new)
+    _strike(same, [c for c in stay if c.is_blob], sides, old, new)
     return same
 
 

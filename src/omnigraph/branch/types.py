@@ -9,13 +9,14 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EntityKind, GraphType, Property, Scalar
+from omnigraph.schema.migrate.aliases import one_numbering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class TypePair:
 
     before: GraphType | None
     after: GraphType | None
+    numbers: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Numbers that are to be read as others: one thing may have two."""
 
     @staticmethod
     def unchanged(graph_type: GraphType) -> TypePair:
@@ -78,8 +81,8 @@ class TypePair:
             )
             for name in system
         ]
-        old = _properties(self.before)
-        new = _properties(self.after)
+        old = self._properties(self.before)
+        new = self._properties(self.after)
         for number in [*new, *(n for n in old if n not in new)]:
             was, now = old.get(number), new.get(number)
             pairs.append(
@@ -96,21 +99,25 @@ class TypePair:
     def comparable(self) -> bool:
         """Whether the same stored row is the same entity on both sides.
 
-        It is not when a column exists on one side only or holds values of another type.
+        It is not when a column is new or holds values of another type. One that is gone is told by
+        the schema and is no change of rows (ADR 0019).
         """
-        return all(c.before and c.after and c.same_type for c in self.columns)
+        return all(c.after is None or (c.before and c.same_type) for c in self.columns)
+
+    def _properties(self, graph_type: GraphType | None) -> dict[int, Property]:
+        """By stable number; a declared id is the entity's own and no column beside it."""
+        if graph_type is None:
+            return {}
+        own = [p for p in graph_type.properties if p.name not in graph_type.system_columns]
+        return {self.numbers.get(p.id, p.id): p for p in own}
 
 
 def matched_types(before: Catalog, after: Catalog) -> Sequence[TypePair]:
     """All types of two schemas, by type and table life: nodes before edges, then by number."""
-    old = {(t.id, t.incarnation): t for t in before.types()}
-    new = {(t.id, t.incarnation): t for t in after.types()}
-    pairs = [TypePair(before=old.get(k), after=new.get(k)) for k in {**new, **old}]
+    numbers = one_numbering([after, before])
+    old, new = (
+        {(numbers.get(t.id, t.id), numbers.get(t.incarnation, t.incarnation)): t for t in c.types()}
+        for c in (before, after)
+    )
+    pairs = [TypePair(before=old.get(k), after=new.get(k), numbers=numbers) for k in {**new, **old}]
     return sorted(pairs, key=lambda p: (p.kind != "node", p.newest.id, p.newest.incarnation))
-
-
-def _properties(graph_type: GraphType | None) -> dict[int, Property]:
-    """By stable number; a declared id is the entity's own and no column beside it."""
-    if graph_type is None:
-        return {}
-    return {p.id: p for p in graph_type.properties if p.name not in graph_type.system_columns}

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.branch.delta import recount
 from omnigraph.errors import (
     ConflictError,
     ErrorKind,
@@ -25,14 +26,30 @@ from omnigraph.maintain.purge import PurgeReport, hard_drops, purge
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
-from omnigraph.schema.migrate import Desired, DropMode, SchemaPlan, Step, make_plan, resolve
+from omnigraph.schema.catalog import Backfill
+from omnigraph.schema.migrate import (
+    Desired,
+    DropMode,
+    SchemaPlan,
+    Step,
+    StepKind,
+    make_plan,
+    resolve,
+)
 from omnigraph.schema.migrate.text import headline
 from omnigraph.storage.compact import RewriteAll
 from omnigraph.write.conformity import broken_rules
+from omnigraph.write.lens import Lens
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import WriteRequest, publish
-from omnigraph.write.reshaping import TypePair, accept_schema, continued, reshape_of
-from omnigraph.write.stage import BulkChange, BulkWork
+from omnigraph.write.reshaping import (
+    TypePair,
+    accept_schema,
+    continued,
+    named_schema,
+    reshape_of,
+)
+from omnigraph.write.stage import BulkChange, BulkWork, Recount
 from omnigraph.write.txn import WriteTxn
 
 
@@ -174,7 +191,7 @@ class _Apply:
         """The change on one snapshot. Raises ``_Done`` where there is none to make."""
         desired = resolve(txn.schema.catalog, self._text, source_name=self._source_name)
         plan = _plan(txn.schema, txn.snapshot, desired, self._drop_mode)
-        self._refuse_new_drops(plan)
+        self._refuse_other_steps(plan, txn.snapshot)
         self.plan, self.snapshot = plan, txn.snapshot
         if not plan:
             raise _Done
@@ -190,17 +207,21 @@ class _Apply:
             raise _Done
         desired = self._numbered(txn, desired)
         pairs = continued(txn.schema.catalog, desired.catalog)
-        accepted = accept_schema(self._repository, desired.catalog, desired.source)
+        accepted = named_schema(desired.catalog, desired.source)
+        accept_schema(self._repository, accepted)
         hit(FailPoint.SCHEMA_AFTER_OBJECTS)
         anew = {s.type_id for s in plan.destructive if s.mode is DropMode.HARD}
         return BulkChange(tables=_tables(txn, pairs, desired, anew), schema=accepted)
 
-    def _refuse_new_drops(self, plan: SchemaPlan) -> None:
-        """What somebody else has just added is not dropped by a text that never knew it."""
-        if self.plan is None:
+    def _refuse_other_steps(self, plan: SchemaPlan, snapshot: Snapshot) -> None:
+        """What somebody else has just changed is not undone by a text that never knew it."""
+        if self.plan is None or self.snapshot is None:
             return
-        known = {(s.type_id, s.property_id) for s in self.plan.steps if s.destructive}
-        new = [s for s in plan.destructive if (s.type_id, s.property_id) not in known]
+        if self.snapshot.schema_hash == snapshot.schema_hash:
+            return  # Rows may make another plan of the same text; that is no surprise.
+        known = {_said(step) for step in self.plan.steps}
+        texts = StepKind.UPDATE_SOURCE
+        new = [s for s in plan.steps if s.kind is not texts and _said(s) not in known]
         if new:
             raise ConflictError(
                 f"the schema was changed meanwhile, and this would {headline(new[0])}",
@@ -214,9 +235,8 @@ class _Apply:
         checked = {step.type_id for step in plan.steps if step.checked}
         filled = {step.type_id for step in plan.steps if step.backfill is not None}
         asked = [pair for pair in pairs if pair.after.id in checked | filled]
-        violations, total = broken_rules(
-            txn, txn.schema.catalog, desired.catalog, asked, desired.backfills
-        )
+        lens = Lens(txn=txn, catalog=desired.catalog, backfills=desired.backfills)
+        violations, total = broken_rules(lens, asked)
         if not total:
             return
         types = {v.type_name for v in violations}
@@ -272,8 +292,18 @@ def _tables(
                 actions=(Action.REWORK,),
                 change=TableChange(),
                 staged=(rework, RewriteAll()) if pair.after.id in anew else (rework,),
+                recount=_counted(pair, desired.backfills) if rework.made else None,
             )
     return found
+
+
+def _counted(pair: TypePair, backfills: Mapping[int, Backfill]) -> Recount:
+    """How many rows get another value."""
+    old = {p.id for p in pair.before.properties}
+    new = [backfills[p.id] for p in pair.after.properties if p.id not in old and p.id in backfills]
+    if any(fill.value is not None for fill in new):  # Every row gets it: nobody has to look.
+        return lambda _, after: TableChange(updated=after.row_count)
+    return recount(pair.before, pair.after)
 
 
 def _refuse_unsupported(plan: SchemaPlan) -> None:
@@ -296,6 +326,12 @@ def _unconfirmed(steps: Sequence[Step]) -> UsageError:
         "it up for good with --allow-data-loss (allow_data_loss=True)",
         details={"steps": [step.to_dict() for step in steps]},
     )
+
+
+def _said(step: Step) -> tuple[object, ...]:
+    """What a step does, by names: new things have other numbers in every plan."""
+    kind = step.change if step.kind is StepKind.UNSUPPORTED_CHANGE else step.kind
+    return kind, step.entity_kind, step.type_name, step.property_name, step.before, step.after
 
 
 def _named(step: Step) -> str:

@@ -16,6 +16,7 @@ from omnigraph.errors import InternalError
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import (
     Annotation,
+    Backfill,
     Cardinality,
     Catalog,
     Check,
@@ -56,6 +57,10 @@ class Numbering(Protocol):
         """Number of a property of that owner."""
         ...
 
+    def backfill(self, property_id: int) -> Backfill | None:
+        """What rows got that were there before a property."""
+        ...
+
     @property
     def next_id(self) -> int:
         """The first number that is still free."""
@@ -85,6 +90,9 @@ class FreshNumbering:
 
     def property_id(self, owner_id: int, decl: ast.PropertyDecl) -> int:
         return self._take()
+
+    def backfill(self, property_id: int) -> Backfill | None:
+        return None
 
 
 def build(schema: ast.SchemaDecl, numbering: Numbering) -> Catalog:
@@ -155,12 +163,13 @@ def _properties(
 ) -> tuple[Property, ...]:
     return tuple(
         Property(
-            id=numbering.property_id(owner_id, p),
+            id=(number := numbering.property_id(owner_id, p)),
             name=p.name.text,
             type=_type(p.type),
             description=_text(p.annotations, "description"),
             embed=embed_of(p),
             annotations=_kept(p.annotations),
+            backfill=numbering.backfill(number),
         )
         for p in declared
     )

@@ -95,6 +95,18 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """What rows get that have no value: a literal, or the value of another property."""
+
+    value: str | int | float | bool | None = None
+    """Days and instants as whole numbers since 1970: the values that Arrow stores."""
+    copy_of: int | None = None
+    """The stable number of a property of the same type."""
+    text: str
+    """As it was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
     """A declared property with its stable number."""
 
@@ -104,6 +116,9 @@ class Property:
     description: str | None = None
     embed: Embed | None = None
     annotations: tuple[Annotation, ...] = ()
+    backfill: Backfill | None = field(default=None, compare=False)
+    """What rows got that were there before it, and rows of such a time still get when a merge
+    brings them. It says nothing about the property itself, so it does not count as a difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +249,9 @@ class Catalog:
     edges: Mapping[str, EdgeType]
     next_id: int
     """The next free stable number."""
+    aliases: Mapping[int, int] = field(default_factory=dict[int, int], compare=False)
+    """Numbers under which other branches know the same things, and the numbers that they have
+    here: two branches added them apart from each other, and a merge made them one."""
 
     @cached_property
     def _edges_folded(self) -> Mapping[str, EdgeType]:

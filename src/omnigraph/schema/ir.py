@@ -18,6 +18,7 @@ import orjson
 from omnigraph.errors import CorruptionError, ErrorKind, FormatError
 from omnigraph.schema.catalog import (
     Annotation,
+    Backfill,
     Cardinality,
     Catalog,
     Check,
@@ -32,7 +33,8 @@ from omnigraph.schema.catalog import (
     Scalar,
 )
 
-IR_VERSION = 1
+IR_VERSION = 2
+"""2 has backfills and aliases. A schema without any is written as version 1, as it always was."""
 
 Json = dict[str, Any]
 T = TypeVar("T", InterfaceType, NodeType, EdgeType)
@@ -41,14 +43,22 @@ T = TypeVar("T", InterfaceType, NodeType, EdgeType)
 def to_ir(catalog: Catalog, source: str) -> bytes:
     """The catalog and the text it came from, as canonical JSON."""
     document: Json = {
-        "ir_version": IR_VERSION,
+        "ir_version": _version(catalog),
         "next_id": catalog.next_id,
         "source": source,
         "interfaces": [_interface_out(i) for i in catalog.interfaces.values()],
         "nodes": [_node_out(n) for n in catalog.nodes.values()],
         "edges": [_edge_out(e) for e in catalog.edges.values()],
     }
+    if catalog.aliases:
+        document["aliases"] = sorted(catalog.aliases.items())
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def _version(catalog: Catalog) -> int:
+    owners = [*catalog.interfaces.values(), *catalog.types()]
+    filled = any(p.backfill is not None for owner in owners for p in owner.properties)
+    return 2 if filled or catalog.aliases else 1
 
 
 def from_ir(ir: bytes) -> tuple[Catalog, str]:
@@ -150,7 +160,14 @@ def _property_out(prop: Property) -> Json:
         description=prop.description,
         embed=_said(source=embed.source, model=embed.model) if embed else None,
         annotations=_annotations_out(prop.annotations),
+        backfill=_backfill_out(prop.backfill) if prop.backfill else None,
     )
+
+
+def _backfill_out(fill: Backfill) -> Json:
+    if fill.copy_of is not None:
+        return {"copy_of": fill.copy_of, "text": fill.text}
+    return {"value": fill.value, "text": fill.text}
 
 
 def _annotations_out(annotations: Iterable[Annotation]) -> list[Json]:
@@ -166,6 +183,7 @@ def _catalog_in(document: Json) -> Catalog:
         nodes=_by_name(document["nodes"], _node_in),
         edges=_by_name(document["edges"], _edge_in),
         next_id=_int(document["next_id"]),
+        aliases={_int(a): _int(b) for a, b in document.get("aliases", ())},
     )
 
 
@@ -237,7 +255,17 @@ def _property_in(entry: Json) -> Property:
         if embed is None
         else Embed(source=_str(embed["source"]), model=_optional_str(embed.get("model"))),
         annotations=tuple(map(_annotation_in, entry.get("annotations", ()))),
+        backfill=_backfill_in(entry["backfill"]) if "backfill" in entry else None,
     )
+
+
+def _backfill_in(entry: Json) -> Backfill:
+    text = _str(entry["text"])
+    if "copy_of" in entry:
+        return Backfill(copy_of=_int(entry["copy_of"]), text=text)
+    if not isinstance(entry["value"], str | int | float | bool):
+        raise TypeError(f"backfill {entry!r}")
+    return Backfill(value=entry["value"], text=text)
 
 
 def _annotation_in(entry: Json) -> Annotation:

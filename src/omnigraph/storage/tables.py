@@ -43,6 +43,7 @@ from omnigraph.storage.columns import ColumnCache, ColumnPart, among, few_chunks
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
 from omnigraph.storage.location import Location
+from omnigraph.storage.moves import Moves, files_of, positions_of
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
@@ -76,8 +77,12 @@ class Table:
         space: StagingNamespace,
         cache: ColumnCache,
         objects: Objects | None = None,
+        *,
+        since: int | None = None,
     ) -> None:
         self.name = name
+        self.since = name.version if since is None else since
+        """The version that staging began with; what came after it nobody has seen."""
         self.dataset = dataset
         self.space = space
         self._cache = cache
@@ -412,7 +417,7 @@ class TableStore:
         uri = self._location.table_uri(path)
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
         space = base.space.fork() if base is not None else _namespace(uri, {})
-        start = base.name.version if base is not None else 0
+        start = base.since if base is not None else 0
         if base is not None and first is not None:
             base = self._laid_out(base, space, first)
         current = base.dataset if base is not None else None
@@ -439,7 +444,7 @@ class TableStore:
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
         on_the_way = space.settle(version.version, pinned, since=start)
         table = Table(version, current, space, self._cache, self._objects)
-        for files in _files_of(changes) if moves is None else moves.added:
+        for files in files_of(changes) if moves is None else moves.added:
             table.seed_cache(files, seeded_columns(files.rows, schema))
         if moves is not None:
             table.follow(base, moves.gone, moves.added)
@@ -448,6 +453,14 @@ class TableStore:
             source=self._location.relative(made.path),
             passed=tuple(self._location.relative(manifest.path) for manifest in on_the_way),
         )
+
+    def reshaped(self, base: Table, how: Rework) -> Table:
+        """A table in other columns, to write rows on; known to who stages and to nobody else."""
+        space = base.space.fork()
+        with translated(f"reshaping {base.name.path}"):
+            dataset = how.commit(base.dataset, self._managed(space))
+        name = replace(base.name, version=dataset.version)
+        return Table(name, dataset, space, self._cache, self._objects, since=base.name.version)
 
     def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
         """The same rows in other files; known to who stages and to nobody else."""
@@ -475,7 +488,7 @@ class TableStore:
         change: Change,
         schema: pa.Schema,
         base: Table | None,
-        moves: _Moves | None,
+        moves: Moves | None,
     ) -> LanceDataset:
         managed = self._managed(space)
         if current is None:
@@ -511,12 +524,12 @@ class TableStore:
                 operation = deletion(current, base.layout.addresses_at(moves.gone))
         return LanceDataset.commit(current, operation, **managed)
 
-    def _moves(self, path: str, base: Table, changes: Sequence[Change]) -> _Moves | None:
+    def _moves(self, path: str, base: Table, changes: Sequence[Change]) -> Moves | None:
         """What changes of single rows come to; None for any other change."""
         if not all(isinstance(change, (Append, Upsert, Remove)) for change in changes):
             return None
         removed = [change.ids for change in changes if isinstance(change, Remove)]
-        gone = [_positions(base, pa.concat_arrays(removed))] if removed else []
+        gone = [positions_of(base, pa.concat_arrays(removed))] if removed else []
         added: list[StagedFiles] = []
         for change in changes:
             if isinstance(change, Append):
@@ -525,7 +538,7 @@ class TableStore:
                 places, files = self._replacing(path, base, change.rows)
                 gone.append(places)
                 added += files
-        return _Moves(
+        return Moves(
             gone=np.sort(np.concatenate([np.empty(0, np.int64), *gone])),
             added=tuple(added),
             replaces=any(isinstance(change, Upsert) for change in changes),
@@ -559,29 +572,6 @@ class TableStore:
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moves:
-    """Rows of a version that go, and files with rows that come."""
-
-    gone: Positions
-    """Ascending."""
-    added: tuple[StagedFiles, ...]
-    replaces: bool
-    """Whether some of them take the place of others."""
-
-
-def _files_of(changes: Sequence[Change]) -> list[StagedFiles]:
-    return [change.files for change in changes if isinstance(change, (Append, Replace))]
-
-
-def _positions(base: Table, ids: pa.StringArray) -> Positions:
-    """Where in the base the rows stand that have these ids; every one exists."""
-    positions = base.positions("id", ids)
-    if len(positions) != len(ids):
-        raise InternalError(f"rows of {base.name.path} that are to be removed are not there")
-    return positions
 
 
 def own_session() -> Any:

@@ -1,129 +1,147 @@
-"""Whether the rows of a graph keep the rules that a new schema adds.
+"""Whether rows that stay as they are keep the rules that another schema adds.
 
-    two schemas, pinned snapshot -> [conformity] -> violations that name rows
+    lens over the pinned state, types that change -> [conformity] -> violations that name rows
 
 The rules themselves are those of the one validator: a table is given to them as if all its rows
 were written anew, with a type that has only the rules in question. Values are looked at batch by
-batch; groups, endpoints and cardinality need their columns as a whole.
+batch; groups, endpoints and cardinality need their columns as a whole. Rows that a delta touches
+are the validator's; here they only count where a rule is about many rows at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Property
-from omnigraph.schema.migrate.columns import Made, column_of
-from omnigraph.schema.migrate.constraints import Rule, member, rules_of
-from omnigraph.schema.migrate.desired import Backfill
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
+from omnigraph.schema.migrate.constraints import Rule, key_of, member, rules_of
+from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.plan import needs_check, stricter
-from omnigraph.schema.migrate.types import TypeChange, type_change
-from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
+from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
-from omnigraph.write.rules.arrays import pc
+from omnigraph.write.rules.arrays import pc, true_at, union
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints
-from omnigraph.write.rules.findings import Finding, count, first
+from omnigraph.write.rules.findings import Finding, count, first, row_finding
+from omnigraph.write.rules.identity import check_derived, identity_members, is_keyed
 from omnigraph.write.rules.image import TableImage
 from omnigraph.write.rules.unique import check_repeats
 from omnigraph.write.rules.values import check_values
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.rules.words import no_place
 
 VIOLATIONS_MAX = 20
+NOTHING = GraphDelta(tables={})
 
 
 class _Report:
     """Violations, counted in full and kept as far as they are shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self.total = 0
         self.shown: list[Violation] = []
 
     def add(self, findings: Sequence[Finding]) -> None:
         self.total += count(findings)
-        self.shown += first(findings, VIOLATIONS_MAX - len(self.shown))
+        self.shown += first(findings, self._limit - len(self.shown))
 
 
 def broken_rules(
-    txn: WriteTxn,
-    accepted: Catalog,
-    desired: Catalog,
+    lens: Lens,
     pairs: Sequence[TypePair],
-    backfills: Mapping[int, Backfill],
+    delta: GraphDelta = NOTHING,
     *,
-    leave_out: Mapping[str, pa.Array] = MappingProxyType({}),
+    violations_max: int = VIOLATIONS_MAX,
 ) -> tuple[list[Violation], int]:
-    """The first rows that break a rule of the new schema, and how many there are.
+    """The first rows that break a rule of the schema to come, and how many there are.
 
-    ``accepted`` is the schema whose rules the rows keep. The tables may have the columns of either
-    schema. ``leave_out`` names rows that are not asked, by table key of the new schema and id.
+    Rows keep the rules of the pinned schema. Those that ``delta`` writes or removes are not asked.
     """
-    report = _Report()
+    report = _Report(violations_max)
     for pair in pairs:
-        pin = txn.pin_of(pair.after)
-        if pin is None or not pin.row_count:
+        if not lens.row_count(pair.after.table_key):
             continue
-        txn.consulted.add(pin.table_key)
-        stored = _Stored(txn, pair, backfills, leave_out.get(pair.after.table_key))
-        for findings in _values(stored, pair):
-            report.add(findings)
-        for findings in _groups(stored, pair):
+        stored = _Stored(lens, pair, delta.tables.get(pair.after.table_key))
+        for findings in (*_places(stored), *_values(stored), *_ids(stored), *_groups(stored)):
             report.add(findings)
         if isinstance(pair.before, EdgeType) and isinstance(pair.after, EdgeType):
-            schemas = (accepted, desired)
-            report.add(_edges(txn, stored, schemas, pair.before, pair.after))
+            report.add(_edges(stored, pair.before, pair.after, delta))
     return report.shown, report.total
 
 
 class _Stored:
-    """The rows of a table in the columns of the type to come."""
+    """The rows of a table that nobody touches, in the columns of the type to come."""
 
-    def __init__(
-        self,
-        txn: WriteTxn,
-        pair: TypePair,
-        backfills: Mapping[int, Backfill],
-        leave_out: pa.Array | None,
-    ) -> None:
-        self._table = txn.table_of(pair.after)
-        self._pair = pair
-        self._backfills = backfills
-        self._leave_out = leave_out
-        self._is_shaped = any(t == pair.after for t in txn.schema.catalog.types())
-        """Whether the stored columns are those of the type to come already."""
+    def __init__(self, lens: Lens, pair: TypePair, delta: TableDelta | None) -> None:
+        self.lens = lens
+        self.pair = pair
+        self.delta = delta
+        self._touched = (
+            union([delta.rows.column("id"), delta.removed]) if delta is not None else NO_IDS
+        )
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns, batch by batch."""
-        columns = {name: self._column(name) for name in names}
-        reads = list(dict.fromkeys(["id", *(r for c in columns.values() for r in c.reads)]))
-        schema = pa.schema([column.field.with_nullable(True) for column in columns.values()])
-        for batch in self._table.batches(reads) if self._table is not None else ():
-            if self._leave_out is not None:
-                left_out = pc.is_in(batch.column("id"), value_set=self._leave_out)
-                batch = batch.filter(pc.invert(left_out))
-            made = [column.make(batch) for column in columns.values()]
-            yield pa.table(made, schema=schema)
+        wanted = list(dict.fromkeys(("id", *names)))
+        for rows in self.lens.batches(self.pair.after, wanted):
+            yield self._untouched(rows).select(list(names))
+
+    def stored(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """The same in the names and types that are stored."""
+        for batch in self.lens.stored_batches(self.pair.after, names):
+            yield self._untouched(pa.Table.from_batches([batch]))
 
     def whole(self, names: Sequence[str]) -> pa.Table:
         """Some columns of all rows."""
-        return pa.concat_tables(list(self.batches(names)))
+        found = list(self.batches(names))
+        return pa.concat_tables(found)
 
-    def _column(self, name: str) -> Made:
-        after = self._pair.after
-        if self._is_shaped or name in after.system_columns:
-            field = table_schema(after).field(name)
-            return Made(field=field, reads=(name,), make=lambda batch: batch.column(name))
-        return column_of(self._pair.before, after.by_name[name], self._backfills)
+    def coming(self, names: Sequence[str]) -> pa.Table:
+        """Some columns of all rows that there will be."""
+        rows = self.whole(names)
+        if self.delta is None:
+            return rows
+        return pa.concat_tables([rows, self.delta.rows.select(list(names)).cast(rows.schema)])
+
+    def _untouched(self, rows: pa.Table) -> pa.Table:
+        if not len(self._touched):
+            return rows
+        return rows.filter(pc.invert(pc.is_in(rows.column("id"), value_set=self._touched)))
 
 
-def _values(stored: _Stored, pair: TypePair) -> Iterator[list[Finding]]:
+def _places(stored: _Stored) -> Iterator[list[Finding]]:
+    """Values that have no place in the type that their property gets."""
+    before, after = stored.pair.before, stored.pair.after
+    old = {p.id: p for p in before.properties}
+    for prop in after.properties:
+        was = old.get(prop.id)
+        if was is None or type_change(was.type, prop.type) is not TypeChange.OTHER:
+            continue
+        for rows in stored.stored(("id", was.name)):
+            lost = true_at(misfits(rows.column(was.name), arrow_type(prop.type)))
+            values = rows.column(was.name)
+            delta = TableDelta(type=after, mode=WriteMode.OVERWRITE, rows=rows)
+
+            def message(
+                index: int,
+                lost: object = lost,
+                values: pa.ChunkedArray = values,
+                prop: Property = prop,
+            ) -> str:
+                return no_place(after, prop, values[int(lost[index])].as_py())  # pyright: ignore
+
+            yield row_finding(delta, lost, rule="type", property_name=prop.name, message=message)
+
+
+def _values(stored: _Stored) -> Iterator[list[Finding]]:
     """Rules about single values: those that are new, and all of columns that are made anew."""
-    judged = _judged(pair)
+    judged = _judged(stored.pair)
     if not judged.properties:
         return
     names = [*judged.system_columns, *(p.name for p in judged.properties)]
@@ -166,53 +184,72 @@ def _is_remade(before: Property | None, after: Property) -> bool:
     """Whether its values are new, or were never held to what its type now says."""
     if before is None:
         return True
-    narrowed = type_change(before.type, after.type) is TypeChange.NARROWED
-    return narrowed or (before.type.nullable and not after.type.nullable)
+    judged = type_change(before.type, after.type) in (TypeChange.NARROWED, TypeChange.OTHER)
+    return judged or (before.type.nullable and not after.type.nullable)
 
 
-def _groups(stored: _Stored, pair: TypePair) -> Iterator[list[Finding]]:
-    old = rules_of(pair.before)
-    for rule in rules_of(pair.after):
+def _ids(stored: _Stored) -> Iterator[list[Finding]]:
+    """Ids that do not follow from the key to come."""
+    before, after = stored.pair.before, stored.pair.after
+    if not is_keyed(after) or _same_key(before, after):
+        return
+    names = list(dict.fromkeys(("id", *identity_members(after))))
+    for rows in stored.batches(names):
+        yield check_derived(TableDelta(type=after, mode=WriteMode.OVERWRITE, rows=rows))
+
+
+def _same_key(before: GraphType, after: GraphType) -> bool:
+    """Whether ids are written as before."""
+    old = {p.id: p for p in before.properties}
+    members = [after.by_name[name] for name in after.key]
+    return key_of(before) == key_of(after) and all(
+        p.id in old and keeps_text(old[p.id].type, p.type) for p in members
+    )
+
+
+def _groups(stored: _Stored) -> Iterator[list[Finding]]:
+    old, after = rules_of(stored.pair.before), stored.pair.after
+    for rule in rules_of(after):
         if rule.word != "unique" or not _is_new(rule, old):
             continue
-        names = {p.id: p.name for p in pair.after.properties}
+        names = {p.id: p.name for p in after.properties}
         group = tuple(names[m] if isinstance(m, int) else m for m in rule.members)
         rows = stored.whole(list(dict.fromkeys(("id", *group))))
-        delta = TableDelta(type=pair.after, mode=WriteMode.OVERWRITE, rows=rows)
+        delta = TableDelta(type=after, mode=WriteMode.OVERWRITE, rows=rows)
         yield check_repeats(delta, group)
 
 
-def _edges(
-    txn: WriteTxn,
-    stored: _Stored,
-    schemas: tuple[Catalog, Catalog],
-    before: EdgeType,
-    after: EdgeType,
-) -> list[Finding]:
-    accepted, desired = schemas
-    ends = [
-        (accepted.nodes[old].id, desired.nodes[new].id)
+def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta) -> list[Finding]:
+    lens = stored.lens
+    accepted, desired = lens.txn.schema.catalog, lens.catalog
+    moved = any(
+        accepted.nodes[old].id != desired.nodes[new].id
         for old, new in ((before.source, after.source), (before.target, after.target))
-    ]
-    moved = any(old != new for old, new in ends)
+    )
     bounded = stricter(before, after)
     if not moved and not bounded:
         return []
-    rows = stored.whole(("id", "src", "dst"))
-    image = _image(after, rows)
+    image = _image(after, stored.coming(("id", "src", "dst")))
     found: list[Finding] = []
     if moved:
-        names = _NewNames(txn, desired)
-        found += check_endpoints({after.table_key: image}, names).get(after.table_key, [])
+        nodes = {
+            key: _written(table) for key, table in delta.tables.items() if table.type.kind == "node"
+        }
+        images = {**nodes, after.table_key: image}
+        found += check_endpoints(images, lens).get(after.table_key, [])
     if bounded:
-        found += check_cardinality({}, image, txn)
+        found += check_cardinality({}, image, lens)
     return found
 
 
-def _image(edge: EdgeType, rows: pa.Table) -> TableImage:
-    """All edges as if they were written now."""
+def _written(table: TableDelta) -> TableImage:
+    return replace(_image(table.type, table.rows), delta=table)
+
+
+def _image(graph_type: GraphType, rows: pa.Table) -> TableImage:
+    """All rows as if they were written now."""
     return TableImage(
-        delta=TableDelta(type=edge, mode=WriteMode.OVERWRITE, rows=rows),
+        delta=TableDelta(type=graph_type, mode=WriteMode.OVERWRITE, rows=rows),
         rows=rows,
         positions=None,
         matched=NO_IDS,
@@ -222,28 +259,3 @@ def _image(edge: EdgeType, rows: pa.Table) -> TableImage:
         updated_count=0,
         deleted_count=0,
     )
-
-
-class _NewNames:
-    """The committed state under the table keys of another schema."""
-
-    def __init__(self, txn: WriteTxn, desired: Catalog) -> None:
-        self._txn = txn
-        old = {(t.id, t.incarnation): t.table_key for t in txn.schema.catalog.types()}
-        self._keys = {
-            t.table_key: key
-            for t in desired.types()
-            if (key := old.get((t.id, t.incarnation))) is not None
-        }
-
-    def row_count(self, table_key: str) -> int:
-        key = self._keys.get(table_key)
-        return self._txn.row_count(key) if key is not None else 0
-
-    def lookup(
-        self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
-    ) -> pa.Table:
-        return self._txn.lookup(self._keys[table_key], column, values, columns)
-
-    def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
-        return self._txn.scan(self._keys[table_key], columns)

@@ -8,7 +8,7 @@ effect, and the same delta is validated again on a newer snapshot when a race is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -17,8 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.manifest.repository import AcceptedSchema
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.changes import Rework
+from omnigraph.storage.tables import Table
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())
 
@@ -65,6 +68,12 @@ class TableDelta:
     removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Ids to delete; disjoint from the ids in ``rows``. Empty in loads."""
     origins: Origins | None = None
+    ids_foreign: bool = False
+    """The rows were written under another schema: their ids may not follow from the key."""
+    reshape: Rework | None = None
+    """What happens to the columns of the table before the rows are written."""
+    recount: Callable[[Table | None, Table], TableChange] | None = None
+    """How this changes the table, counted when it is there: filled columns are in no row of it."""
     adopt: TablePin | None = None
     """A version that exists already and *is* the result, so that nothing has to be written. The
     rows and ids still say how it differs from what is committed: rules are checked by them."""
@@ -77,6 +86,9 @@ class GraphDelta:
     tables: Mapping[str, TableDelta]
     adopts_from: ManifestPlace | None = None
     """The state whose versions of tables are adopted, if any are."""
+    schema: AcceptedSchema | None = None
+    """The schema from now on, if it changes: what the rows and the keys of the tables say. Tables
+    follow their types by number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

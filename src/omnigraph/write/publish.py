@@ -44,6 +44,7 @@ from omnigraph.storage.tables import Table
 from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.fence import Fence, outrun
 from omnigraph.write.intents import Lease, intent_name
+from omnigraph.write.lens import validated
 from omnigraph.write.migrate.run import bring_up_to_date
 from omnigraph.write.plan import (
     Action,
@@ -64,7 +65,6 @@ from omnigraph.write.stage import (
     work_of,
 )
 from omnigraph.write.txn import WriteTxn
-from omnigraph.write.validate import validate
 
 ATTEMPTS_MAX = 64
 BACKOFF_MIN_S = 0.01
@@ -84,8 +84,6 @@ class WriteRequest:
     prepare: Callable[[WriteTxn], GraphDelta | BulkChange | Adoption]
     """The change against a pinned snapshot. Called again only when the schema or the read set
     moved; an equal delta (the same object) keeps its data files."""
-    view: Callable[[WriteTxn], WriteTxn] | None = None
-    """The pinned state as ``prepare`` and everything after it is to see it (``WriteTxn.shown``)."""
     actor: str | None = None
     message: str | None = None
     expected_commit: str | None = None
@@ -204,6 +202,8 @@ class _Operation:
         self._unknown_outcomes = 0
         self._outrun = False
         """A cleanup came in between: what this write began with may be gone."""
+        self._recounted: Mapping[str, TableChange] = {}
+        """Changes that were counted when they had been staged."""
         self._fence = Fence(repository, self._id)
         self._lease = Lease(repository.objects, self._id) if request.long else None
 
@@ -246,7 +246,7 @@ class _Operation:
             self._lease.hold(self._plan(txn, {}).encode())
         txn, work = self._prepare(head)
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            if not work and not self._must_commit and txn.shown is None:
+            if not work and not self._must_commit and self._schema is None:
                 head = self._branch.refresh() if txn.consulted else txn.head
                 if txn.same_world(head.snapshot, txn.consulted):
                     return Receipt(commit=None, changes={}, attempts=attempt)
@@ -288,8 +288,6 @@ class _Operation:
                 HeadIs(commit_id=self._request.expected_commit).check(head.snapshot)
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
-                if self._request.view is not None:
-                    txn = self._request.view(txn)
                 delta = self._request.prepare(txn)
                 self._expect(txn, delta)
                 self._fence.check_shown_again(txn.snapshot, delta, self._branch)
@@ -319,7 +317,7 @@ class _Operation:
             return {}
         if isinstance(delta, BulkChange):
             return dict(delta.tables)
-        return work_of(delta, validate(txn.schema.catalog, delta, txn))
+        return work_of(delta, validated(txn, delta))
 
     def _expect(self, txn: WriteTxn, delta: GraphDelta | BulkChange | Adoption) -> None:
         """Fix the expectations on the first snapshot that was pinned; check them on later ones.
@@ -357,7 +355,8 @@ class _Operation:
             expectation.check(head.snapshot)
         moved = not txn.same_world(head.snapshot, txn.consulted | set(work))
         # What a merge has to bring depends on the lineage, too, and that has moved in any case.
-        if moved or isinstance(self._delta, Adoption) or self._request.merged is not None:
+        stale = moved or self._request.merged is not None
+        if stale or isinstance(self._delta, Adoption) or self._schema is not None:
             return self._prepare(head)
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)
@@ -393,6 +392,11 @@ class _Operation:
             put = objects.put if self._lease is None else self._lease.renew
             self._intent = pool.submit(put, intent_name(self._id), content)
         staged = self._stager.stage(txn, work)
+        self._recounted = {
+            key: item.recount(txn.table_of(item.type), staged[key].table)
+            for key, item in work.items()
+            if item.recount is not None
+        }
         # The version of the manifest and the final names of the tables are written side by side.
         next_head = store.stage(txn.head, self._next(txn, work, staged))
         for item in staged.values():
@@ -509,13 +513,13 @@ class _Operation:
                 base.head.created_at_us,
                 merged.created_at_us if merged is not None else 0,
             ),
-            changes=self._changes(work),
+            changes=self._changes(base, work),
             path=base.path,
             generation=1 + max(line.head.generation, merged.generation if merged else 0),
             merged_place=merged.place if merged is not None else None,
         )
         shown = base if adopted is None else adopted.snapshot
-        schema = self._delta.schema if isinstance(self._delta, BulkChange) else None
+        schema = self._schema
         pins = {
             key: TablePin(
                 table_key=key,
@@ -541,10 +545,26 @@ class _Operation:
     def _adoption(self) -> Adoption | None:
         return self._delta if isinstance(self._delta, Adoption) else None
 
-    def _changes(self, work: dict[str, Work]) -> Mapping[str, TableChange]:
+    @property
+    def _schema(self) -> AcceptedSchema | None:
+        """The schema from now on, if this write changes it."""
+        delta = self._delta
+        return delta.schema if isinstance(delta, (BulkChange, GraphDelta)) else None
+
+    def _changes(self, base: Snapshot, work: dict[str, Work]) -> Mapping[str, TableChange]:
+        """How the snapshot to come differs from the one that it replaces."""
         if self._adoption is not None:
             return self._adoption.changes
-        return {key: item.change for key, item in work.items()}
+        found = {key: self._recounted.get(key, item.change) for key, item in work.items()}
+        if self._schema is None:
+            return found
+        # What the schema does not name any more goes with its rows.
+        named = {(t.id, t.incarnation) for t in self._schema.catalog.types()}
+        for key, pin in base.pins.items():
+            if (pin.type_id, pin.incarnation) not in named and pin.row_count:
+                other = found.get(key, TableChange())
+                found[key] = replace(other, deleted=other.deleted + pin.row_count)
+        return {key: change for key, change in found.items() if change.total}
 
     def _sync_staged(
         self, bases: Mapping[str, Table | None], staged: dict[str, Staged], names: list[str]
@@ -571,6 +591,6 @@ class _Operation:
         settle(self._repository, self._branch, head.snapshot, gone)
         return Receipt(
             commit=head.snapshot.head,
-            changes=self._changes(work),
+            changes=head.snapshot.head.changes,
             attempts=attempts,
         )

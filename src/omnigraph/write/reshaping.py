@@ -6,13 +6,12 @@ two schemas -> [reshaping] -> schema objects, reworks of tables -> stage -> publ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.manifest.repository import AcceptedSchema, Repository, schema_object
-from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.schema.migrate.columns import column_changes
-from omnigraph.schema.migrate.desired import Backfill
 from omnigraph.storage.reshape import Reshape
 
 
@@ -39,32 +38,42 @@ def reshape_of(
 ) -> Reshape | None:
     """The change of a type's columns; None if they stay as they are.
 
-    A ``lenient`` one lets columns be null that must not be: values are still to come.
+    A ``lenient`` one lets columns be null that must not be: the rows in question are replaced or
+    removed in the same write.
     """
     changes = column_changes(pair.before, pair.after, backfills)
     if not changes:
         return None
-    loosened = {name: True for name, nullable in changes.nullable.items() if nullable}
+    if not lenient:
+        return Reshape(
+            dropped=changes.dropped,
+            renamed=changes.renamed,
+            nullable=changes.nullable,
+            empty=changes.empty,
+            made=changes.made,
+        )
     return Reshape(
         dropped=changes.dropped,
         renamed=changes.renamed,
-        nullable=loosened if lenient else changes.nullable,
-        empty=tuple(f.with_nullable(True) for f in changes.empty) if lenient else changes.empty,
-        made=changes.made,
+        nullable={name: True for name, nullable in changes.nullable.items() if nullable},
+        empty=tuple(f.with_nullable(True) for f in changes.empty),
+        made=tuple(replace(m, field=m.field.with_nullable(True)) for m in changes.made),
     )
 
 
-def accept_schema(repository: Repository, catalog: Catalog, source: str) -> AcceptedSchema:
+def named_schema(catalog: Catalog, source: str) -> AcceptedSchema:
+    """A schema with the name that it will have; nothing is written."""
+    return AcceptedSchema(hash=schema_hash(to_ir(catalog, source)), source=source, catalog=catalog)
+
+
+def accept_schema(repository: Repository, accepted: AcceptedSchema) -> None:
     """Write a schema's objects; named by their content, they harm nobody if nothing follows."""
-    ir = to_ir(catalog, source)
-    accepted = AcceptedSchema(hash=schema_hash(ir), source=source, catalog=catalog)
     objects = {
-        schema_object(accepted.hash, "pg"): source.encode(),
-        schema_object(accepted.hash): ir,
+        schema_object(accepted.hash, "pg"): accepted.source.encode(),
+        schema_object(accepted.hash): to_ir(accepted.catalog, accepted.source),
     }
     writing = [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]
     for task in writing:
         task.result()
     repository.sync(list(objects))
     repository.keep_schema(accepted)
-    return accepted

@@ -38,6 +38,7 @@ from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import TableOutcome, Validated
 
 T = TypeVar("T")
+Recount = Callable[[Table | None, Table], TableChange]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,8 @@ class TableWork:
         outcome, actions = self.outcome, list[Action]()
         if self.delta.adopt is not None:
             return (Action.ADOPT,)
+        if self.delta.reshape is not None:
+            actions.append(Action.REWORK)
         if self.delta.mode is WriteMode.OVERWRITE:
             actions.append(Action.REPLACE)
         elif outcome.rows.num_rows:
@@ -81,6 +84,11 @@ class TableWork:
             deleted=self.outcome.deleted_count,
         )
 
+    @property
+    def recount(self) -> Recount | None:
+        """How the counts are found once it is staged, if not from the rows alone."""
+        return self.delta.recount
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkWork:
@@ -93,6 +101,8 @@ class BulkWork:
     """For a patch: made on the version that the transaction pins. Reworks keep every row."""
     label: str = ""
     """Ends the name of the version that is made: what its maker wants to know it by."""
+    recount: Recount | None = None
+    """How the counts are found once it is staged, if not in ``change``."""
 
     @property
     def row_count(self) -> int:
@@ -155,7 +165,7 @@ def work_of(delta: GraphDelta, validated: Validated) -> dict[str, Work]:
 
 def _has_effect(work: TableWork) -> bool:
     # Overwriting an empty type with nothing is no change; any other replacement is.
-    return work.change.total > 0
+    return work.change.total > 0 or work.delta.reshape is not None or work.delta.adopt is not None
 
 
 def table_actions(txn: WriteTxn, work: Mapping[str, Work]) -> tuple[TableAction, ...]:
@@ -246,13 +256,20 @@ class Stager:
     def _stage_table(self, txn: WriteTxn, key: str, item: Work, name: str) -> StagedTable:
         base = txn.table_of(item.type)
         path, schema = item.type.table_path, table_schema(item.type)
+        self._paths.add(path)
+        first = None
         if isinstance(item, BulkWork):
             made = item.staged
             changes: list[Change] = list(made) if isinstance(made, tuple) else [made]
         else:
-            changes = self._changes(key, item, base)
-        self._paths.add(path)
-        first = worn_tail(base) if base is not None and isinstance(item, TableWork) else None
+            reshape = item.delta.reshape
+            if reshape is not None and base is not None and item.actions != (Action.REWORK,):
+                # Rows are written in the columns that are to come.
+                base = self._repository.tables.reshaped(base, reshape)
+                reshape = None
+            changes = [] if reshape is None else [reshape]
+            changes += self._changes(key, item, base)
+            first = worn_tail(base) if base is not None and item.delta.reshape is None else None
         if first is not None:
             self._laid_out.add(key)
         staged = self._repository.tables.stage(path, base, changes, schema, name, first=first)
@@ -265,8 +282,10 @@ class Stager:
             match action:
                 case Action.CREATE:  # What the plan calls the first rows of a table.
                     raise InternalError("a table is created by appending to nothing")
-                case Action.ADOPT | Action.REWORK:
+                case Action.ADOPT:
                     raise InternalError("a version that is not made of rows")
+                case Action.REWORK:
+                    pass  # Is done before any row is written.
                 case Action.UPSERT:
                     changes.append(Upsert(rows=item.outcome.rows))
                 case Action.DELETE:

@@ -30,9 +30,6 @@ class WriteTxn:
     schema: AcceptedSchema
     consulted: set[str] = field(default_factory=set[str])
     """Table keys whose content the write's decisions rest on."""
-    shown: Snapshot | None = None
-    """The pinned state in the shape of another schema, if the write is made on that. Nobody sees
-    it before the write is published."""
 
     @staticmethod
     def begin(repository: Repository, branch: Branch, head: Head) -> WriteTxn:
@@ -46,7 +43,7 @@ class WriteTxn:
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.shown or self.head.snapshot
+        return self.head.snapshot
 
     def pin(self, table_key: str) -> TablePin | None:
         """The pinned version of a table; None while it has no dataset."""

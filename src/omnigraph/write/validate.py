@@ -22,6 +22,7 @@ from omnigraph.write.rules.arrays import NO_POSITIONS, Job, run
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints, check_survivors
 from omnigraph.write.rules.findings import Finding, Positions, count, first
+from omnigraph.write.rules.identity import check_derived
 from omnigraph.write.rules.image import TableImage, build_image
 from omnigraph.write.rules.unique import (
     check_committed,
@@ -128,6 +129,8 @@ def _input_jobs(table: TableDelta, found: _Findings) -> list[Job]:
         if len(repeats := repeated_ids(table)):
             found.identity = check_identity(table, repeats)
             found.superseded = repeats.superseded()
+        if table.ids_foreign:
+            found.identity = [*found.identity, *check_derived(table)]
 
     def repeats(group: tuple[str, ...]) -> None:
         found.repeats[group] = check_repeats(table, group)

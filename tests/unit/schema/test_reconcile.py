@@ -9,8 +9,15 @@ from schema_texts import schema_texts
 from omnigraph.schema import compile_schema
 from omnigraph.schema.migrate import make_plan, resolve
 from omnigraph.schema.migrate.facts import catalog_of, things_of
-from omnigraph.schema.migrate.reconcile import Reconciled, SchemaText, reconcile
+from omnigraph.schema.migrate.reconcile import (
+    Reconciled,
+    SchemaChoices,
+    SchemaText,
+    reconcile,
+)
 from omnigraph.schema.render import render
+
+OURS, THEIRS = SchemaChoices(prefer="ours"), SchemaChoices(prefer="theirs")
 
 
 def text(source: str, base: SchemaText | None = None, skip: int = 0) -> SchemaText:
@@ -125,8 +132,8 @@ def test_the_same_additions_are_one_with_the_numbers_of_ours() -> None:
         found.schema.catalog.nodes["A"].by_name["z"].id == theirs.catalog.nodes["A"].by_name["z"].id
     )
     theirs_c = theirs.catalog.nodes["C"]
-    assert found.renumbered[theirs_c.id] == ours.catalog.nodes["C"].id
-    assert found.renumbered[theirs_c.incarnation] == ours.catalog.nodes["C"].incarnation
+    assert found.numbers[theirs_c.id] == ours.catalog.nodes["C"].id
+    assert found.numbers[theirs_c.incarnation] == ours.catalog.nodes["C"].incarnation
 
 
 @pytest.mark.parametrize(
@@ -183,12 +190,12 @@ def test_contradictions(ours: str, theirs: str, message: str) -> None:
 
 def test_a_side_may_be_preferred() -> None:
     ours, theirs = change("x: I32?", "x: I64?"), change("x: I32?", "x: F64?")
-    assert shape(merged(BASE, ours, theirs, prefer="ours"))["A"]["x"] == "I64?"
-    assert shape(merged(BASE, ours, theirs, prefer="theirs"))["A"]["x"] == "F64?"
+    assert shape(merged(BASE, ours, theirs, choices=OURS))["A"]["x"] == "I64?"
+    assert shape(merged(BASE, ours, theirs, choices=THEIRS))["A"]["x"] == "F64?"
     gone = "node A { k: String @key  x: I32?  e: enum(p, q)? }"
     grown = BASE.replace("node B { k: String @key }", "node B { k: String @key  s: I32? }")
-    assert set(shape(merged(BASE, gone, grown, prefer="ours"))) == {"A"}
-    kept = shape(merged(BASE, gone, grown, prefer="theirs"))
+    assert set(shape(merged(BASE, gone, grown, choices=OURS))) == {"A"}
+    kept = shape(merged(BASE, gone, grown, choices=THEIRS))
     assert kept["B"] == {"k": "String", "s": "I32?"}
 
 

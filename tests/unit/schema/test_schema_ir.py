@@ -60,8 +60,8 @@ def test_garbage_is_corruption(ir):
 
 
 def test_newer_version_is_a_format_error():
-    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 2}
-    with pytest.raises(FormatError, match="version 2"):
+    document = orjson.loads(to_ir(compile_schema(TEXT), TEXT)) | {"ir_version": 3}
+    with pytest.raises(FormatError, match="version 3"):
         from_ir(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 

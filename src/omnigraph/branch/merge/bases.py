@@ -9,6 +9,8 @@ ours is in the delta from the base to ours, and where it is not, ours is the bas
 Lines that have been merged into each other have several best common ancestors. They are made one
 (``threeway.virtual``), over the ancestors that *they* have in common, and so on back. All images
 of older states are derived from theirs by a delta: what is not in it is the same.
+
+Every image is read in the columns of the schema to come (``Frame``).
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -18,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branch.delta import RowDelta, Side, table_delta
+from omnigraph.branch.delta import RowDelta, Side
+from omnigraph.branch.merge.frame import Frame
+from omnigraph.branch.merge.history import History
 from omnigraph.branch.merge.images import (
     Images,
     Mask,
@@ -32,31 +35,23 @@ from omnigraph.branch.merge.images import (
     Rows,
     absent,
     patched,
-    properties_of,
     same,
     spread,
 )
 from omnigraph.branch.merge.threeway import virtual
 from omnigraph.branch.parallel import both
-from omnigraph.branch.types import TypePair
-from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
-from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.migrate.columns import column_changes
-from omnigraph.storage.names import TableVersion
-from omnigraph.write.delta import NO_IDS
-
-TypeId = tuple[int, int]
-"""Stable number and incarnation of a type: what it is, whatever it is called."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSides:
     """One table of a merge: what each side did to it since they were one."""
 
-    type: GraphType
-    """As ours declares it."""
+    frame: Frame
+    declared: GraphType | None
+    """As ours declares it; None for a type that is new to ours."""
     alone: RowDelta
     """What theirs changed and ours did not, from the base to theirs."""
     ids: pa.StringArray
@@ -66,76 +61,24 @@ class TableSides:
     theirs: Images
     ours_delta: RowDelta
     """Everything that ours changed, from (the first) base to ours."""
+    foreign: bool
+    """Whether a state has rows that were written under another declaration of the type."""
     adoptable: TablePin | None
-    """The version of theirs, if ours is exactly the base."""
+    """The version of theirs, if ours is exactly the base and the columns are those to come."""
 
-    @cached_property
+    @property
+    def type(self) -> GraphType:
+        """As the schema to come declares it."""
+        return self.frame.type
+
+    @property
     def properties(self) -> tuple[MergeProperty, ...]:
         """What is compared."""
-        return properties_of(self.type)
+        return self.frame.properties
 
     def place(self, entity_id: str) -> int:
         """Where an entity stands in ``ids``; -1 if it is not contested."""
         return int(self.ids.index(entity_id).as_py())
-
-
-class History:
-    """Snapshots of one merge with the deltas between them, each made once."""
-
-    def __init__(self, repository: Repository, theirs: Snapshot) -> None:
-        self._repository = repository
-        self.theirs = theirs
-        self._deltas: dict[tuple[TypeId, TableVersion | None, TableVersion | None], RowDelta] = {}
-
-    def type(self, snapshot: Snapshot, type_id: TypeId) -> GraphType | None:
-        """A type as a snapshot declares it."""
-        catalog = self._repository.schema(snapshot.schema_hash).catalog
-        return next((t for t in catalog.types() if (t.id, t.incarnation) == type_id), None)
-
-    def open(self, type_id: TypeId, snapshot: Snapshot) -> None:
-        """Open a table ahead of those who are going to read it at the same time."""
-        pin = pin_of(snapshot, type_id)
-        if pin is not None:
-            self._repository.table(pin)
-
-    def delta(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
-        """What changed in one table between two snapshots."""
-        pins = pin_of(before, type_id), pin_of(after, type_id)
-        key = (type_id, version_of(before, type_id), version_of(after, type_id))
-        if key not in self._deltas:
-            types = TypePair(before=self.type(before, type_id), after=self.type(after, type_id))
-            if key[1] == key[2] and before.schema_hash == after.schema_hash:
-                self._deltas[key] = _nothing(types)
-            else:
-                tables = [self._repository.table(pin) if pin is not None else None for pin in pins]
-                self._deltas[key] = table_delta(tables[0], tables[1], types)
-        return self._deltas[key]
-
-    def bases(self, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
-        """The best common ancestors of two snapshots."""
-        lineage, known = self._repository.lineage, {s.head.id: s for s in (one, other)}
-        found = lineage.merge_bases(one, other)
-        return tuple(known.get(c.id) or lineage.snapshot(c.place) for c in found)
-
-
-def _nothing(types: TypePair) -> RowDelta:
-    """Two versions that are one."""
-    places, ops = np.empty(0, np.int64), np.empty(0, np.int8)
-    return RowDelta(
-        types=types, tables=(None, None), ids=NO_IDS, ops=ops, before=places, after=places
-    )
-
-
-def pin_of(snapshot: Snapshot, type_id: TypeId) -> TablePin | None:
-    """The version of a table, by what the type is and not by its name."""
-    pins = snapshot.pins.values()
-    return next((p for p in pins if (p.type_id, p.incarnation) == type_id), None)
-
-
-def version_of(snapshot: Snapshot, type_id: TypeId) -> TableVersion | None:
-    """The same as its name alone; None while the table has no rows."""
-    pin = pin_of(snapshot, type_id)
-    return pin.name if pin is not None else None
 
 
 def is_changed(
@@ -144,9 +87,18 @@ def is_changed(
     """Whether theirs may have changed a table in a way that ours has not; by versions alone."""
     type_id = (graph_type.id, graph_type.incarnation)
     theirs, mine, *before = (
-        version_of(snapshot, type_id) for snapshot in (history.theirs, ours, *bases)
+        history.version(snapshot, type_id) for snapshot in (history.theirs, ours, *bases)
     )
     return theirs != mine and any(version != theirs for version in before)
+
+
+def frame_of(
+    history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
+) -> Frame:
+    """The columns in which a type is compared."""
+    type_id = (graph_type.id, graph_type.incarnation)
+    states = [history.type(s, type_id) for s in (ours, history.theirs, *bases)]
+    return Frame.of(graph_type, states, history.backfills)
 
 
 def table_sides(
@@ -154,80 +106,98 @@ def table_sides(
 ) -> TableSides:
     """One table of a merge."""
     type_id, theirs = (graph_type.id, graph_type.incarnation), history.theirs
+    frame = frame_of(history, bases, ours, graph_type)
     history.open(type_id, bases[0])  # Once, for both.
     ours_delta, first = both(
         lambda: history.delta(type_id, bases[0], ours),
         lambda: history.delta(type_id, bases[0], theirs),
     )
     changed = [first, *(history.delta(type_id, base, theirs) for base in bases[1:])]
-    if len(bases) > 1:
-        return _several(history, bases, graph_type, changed, ours_delta)
-    is_base = version_of(ours, type_id) == version_of(bases[0], type_id)
+    states = [history.type(s, type_id) for s in (ours, theirs, bases[0])]
+    adoptable = _adoptable(history, bases, ours, graph_type)
+    if len(bases) > 1 or any(state != graph_type for state in states if state is not None):
+        return _compared(history, bases, frame, changed, ours_delta, states[0], adoptable)
     found = places(first.ids, ours_delta.ids)
     rows = np.flatnonzero(found >= 0)
     return TableSides(
-        type=graph_type,
+        frame=frame,
+        declared=states[0],
         alone=first.select(found < 0),
         ids=first.ids.take(pa.array(rows)),
-        base=read(first, "before", rows, graph_type),
-        ours=read(ours_delta, "after", found[rows], graph_type),
-        theirs=read(first, "after", rows, graph_type),
+        base=read(first, "before", rows, frame),
+        ours=read(ours_delta, "after", found[rows], frame),
+        theirs=read(first, "after", rows, frame),
         ours_delta=ours_delta,
-        adoptable=pin_of(theirs, type_id) if is_base and _fits(history, graph_type) else None,
+        foreign=False,
+        adoptable=adoptable,
     )
 
 
-def _fits(history: History, graph_type: GraphType) -> bool:
-    """Whether the table of theirs has the columns of this declaration."""
-    declared = history.type(history.theirs, (graph_type.id, graph_type.incarnation))
-    return declared is not None and not column_changes(declared, graph_type, {})
+def _adoptable(
+    history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
+) -> TablePin | None:
+    """The version of theirs, if it is the result whatever rows it has."""
+    type_id = (graph_type.id, graph_type.incarnation)
+    is_base = len(bases) == 1 and history.version(ours, type_id) == history.version(
+        bases[0], type_id
+    )
+    declared = history.type(history.theirs, type_id)
+    if not is_base or declared is None or column_changes(declared, graph_type, history.backfills):
+        return None
+    pin = history.pin(history.theirs, type_id)
+    # A type that both sides added has a folder of its own on each.
+    return pin if pin is not None and pin.name.path == graph_type.table_path else None
 
 
-def _several(
+def _compared(
     history: History,
     bases: Sequence[Snapshot],
-    graph_type: GraphType,
+    frame: Frame,
     changed: Sequence[RowDelta],
     ours_delta: RowDelta,
+    declared: GraphType | None,
+    adoptable: TablePin | None,
 ) -> TableSides:
-    """The same with several bases: everything that theirs changed against any of them."""
+    """The same with several bases or schemas: everything that theirs changed, value by value."""
     distinct = pc.unique(pa.chunked_array([delta.ids for delta in changed], pa.string()))
     ids = distinct.take(pc.sort_indices(distinct))
-    theirs = absent(len(ids), _columns(graph_type))
+    theirs = absent(len(ids), frame.columns)
     for delta in changed:
-        theirs = _shifted(theirs, ids, delta, "after", graph_type)
-    base = _ancestor(history, bases, graph_type, ids, theirs)
-    first = _shifted(theirs, ids, changed[0], "before", graph_type)
+        theirs = _shifted(theirs, ids, delta, "after", frame)
+    base = _ancestor(history, bases, frame, ids, theirs)
+    first = _shifted(theirs, ids, changed[0], "before", frame)
     return TableSides(
-        type=graph_type,
+        frame=frame,
+        declared=declared,
         alone=changed[0].select(np.empty(0, np.int64)),
         ids=ids,
         base=base,
-        ours=_shifted(first, ids, ours_delta, "after", graph_type),
+        ours=_shifted(first, ids, ours_delta, "after", frame),
         theirs=theirs,
         ours_delta=ours_delta,
-        adoptable=None,
+        foreign=True,
+        adoptable=adoptable,
     )
 
 
 def _ancestor(
     history: History,
     snapshots: Sequence[Snapshot],
-    graph_type: GraphType,
+    frame: Frame,
     ids: pa.StringArray,
     theirs: Images,
 ) -> Images:
     """The entities in several common ancestors, made one."""
-    properties, type_id = properties_of(graph_type), (graph_type.id, graph_type.incarnation)
+    type_id = (frame.type.id, frame.type.incarnation)
 
     def at(snapshot: Snapshot) -> Images:
         delta = history.delta(type_id, snapshot, history.theirs)
-        return _shifted(theirs, ids, delta, "before", graph_type)
+        return _shifted(theirs, ids, delta, "before", frame)
 
     made = at(snapshots[0])
     for number in range(1, len(snapshots)):
         other = at(snapshots[number])
-        rows = np.flatnonzero(_differing(properties, made, other))
+        rows = np.flatnonzero(_differing(frame.properties, made, other))
         if not len(rows):
             continue
         older: dict[str, Snapshot] = {}
@@ -235,9 +205,9 @@ def _ancestor(
             found = history.bases(earlier, snapshots[number])
             older.update((snapshot.head.id, snapshot) for snapshot in found)
         base = _ancestor(
-            history, list(older.values()), graph_type, ids.take(pa.array(rows)), theirs.take(rows)
+            history, list(older.values()), frame, ids.take(pa.array(rows)), theirs.take(rows)
         )
-        part = virtual(properties, base, made.take(rows), other.take(rows))
+        part = virtual(frame.properties, base, made.take(rows), other.take(rows))
         made = patched(made, rows, part)
     return made
 
@@ -252,48 +222,25 @@ def _differing(properties: Sequence[MergeProperty], one: Images, other: Images) 
 
 
 def _shifted(
-    images: Images, ids: pa.StringArray, delta: RowDelta, side: Side, graph_type: GraphType
+    images: Images, ids: pa.StringArray, delta: RowDelta, side: Side, frame: Frame
 ) -> Images:
     """The images on the other side of a delta: what is not in it is the same."""
     found = places(ids, delta.ids)
     rows = np.flatnonzero(found >= 0)
     if not len(rows):
         return images
-    return patched(images, rows, read(delta, side, found[rows], graph_type))
+    return patched(images, rows, read(delta, side, found[rows], frame))
 
 
-def read(delta: RowDelta, side: Side, rows: Rows, graph_type: GraphType) -> Images:
-    """Some entities of a delta on one side, in the columns of another declaration of the type."""
+def read(delta: RowDelta, side: Side, rows: Rows, frame: Frame) -> Images:
+    """Some entities of a delta on one side, in the columns of a frame."""
     positions = delta.before if side == "before" else delta.after
     present = positions[rows] >= 0
     if not present.any():
-        return absent(len(rows), _columns(graph_type))
+        return absent(len(rows), frame.columns)
     declared = delta.types.before if side == "before" else delta.types.after
     images = delta.images(side, rows[present])
-    return spread(present, conformed(images, declared or graph_type, graph_type))
-
-
-def conformed(rows: pa.Table, declared: GraphType, wanted: GraphType) -> pa.Table:
-    """Rows of one declaration of a type in the columns of another, without the id."""
-    schema = _columns(wanted)
-    if declared == wanted:
-        return pa.table(rows.select(schema.names).columns, schema=schema)
-    names = {p.id: p.name for p in declared.properties}
-    columns: list[pa.ChunkedArray] = []
-    for column in schema:
-        own = wanted.by_name.get(column.name)
-        name = names.get(own.id) if own is not None else column.name
-        if name is None:
-            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, column.type)]))
-        else:
-            columns.append(rows.column(name).cast(column.type))
-    return pa.table(columns, schema=schema)
-
-
-def _columns(graph_type: GraphType) -> pa.Schema:
-    """Every column but the id; any may be null where a state has no row."""
-    fields = [f.with_nullable(True) for f in table_schema(graph_type) if f.name != "id"]
-    return pa.schema(fields)
+    return spread(present, frame.read(images, declared or frame.type))
 
 
 def places(wanted: pa.StringArray, among: pa.StringArray) -> Rows:

@@ -20,8 +20,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.branch.values import same_mask
-from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import GraphType
 
 Mask = npt.NDArray[np.bool_]
 Choices = npt.NDArray[np.int8]
@@ -37,15 +35,6 @@ class MergeProperty:
 
     name: str
     columns: tuple[str, ...]
-
-
-def properties_of(graph_type: GraphType) -> tuple[MergeProperty, ...]:
-    """The endpoints first where there are some, then the columns as they are declared."""
-    names = table_schema(graph_type).names
-    own = [n for n in names if n not in graph_type.system_columns]
-    ends = tuple(c for c in graph_type.system_columns if c != "id")
-    first = [MergeProperty(name=ENDPOINTS, columns=ends)] if ends else []
-    return (*first, *(MergeProperty(name=n, columns=(n,)) for n in own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from omnigraph.branch.merge.bases import History, is_changed, table_sides
+from omnigraph.branch.merge.bases import is_changed, table_sides
 from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames
 from omnigraph.branch.merge.resolve import Decisions
-from omnigraph.branch.merge.tables import NOTHING, TablePlan, Undo, open_conflicts, plan_table
+from omnigraph.branch.merge.schemas import OneSchema
+from omnigraph.branch.merge.tables import (
+    NOTHING,
+    TablePlan,
+    Undo,
+    open_conflicts,
+    plan_table,
+    reshaped,
+)
 from omnigraph.branch.merge.threeway import Granularity
-from omnigraph.manifest.repository import Repository
+from omnigraph.errors import Violation
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import GraphDelta, TableDelta
@@ -26,25 +34,26 @@ class MergePlan:
 
     def __init__(
         self,
-        repository: Repository,
-        history: History,
+        one: OneSchema,
         bases: Sequence[Snapshot],
-        ours: Snapshot,
         *,
         granularity: Granularity,
         decisions: Decisions,
         names: SideNames,
     ) -> None:
-        self._history = history
+        self.one = one
+        self._history = one.history
         self._bases = bases
-        self._ours = ours
+        self._ours = one.txn.snapshot
         self._granularity = granularity
         self._decisions = decisions
         self.names = names
-        self.catalog: Catalog = repository.schema(ours.schema_hash).catalog
+        self.catalog: Catalog = one.schema.catalog
         self._plans: dict[str, TablePlan] = {}
         self.changed: tuple[str, ...] = tuple(
-            t.table_key for t in self.catalog.types() if is_changed(history, bases, ours, t)
+            t.table_key
+            for t in self.catalog.types()
+            if is_changed(self._history, bases, self._ours, t)
         )
         """Table keys that theirs changed, in the order of the schema."""
 
@@ -77,10 +86,26 @@ class MergePlan:
         tables: dict[str, TableDelta] = {}
         for graph_type in self.catalog.types():
             key = graph_type.table_key
-            if key not in self.changed and key not in taken_back:
-                continue
-            plan = self.at(key)
-            delta = plan.delta(taken_back.get(key, NOTHING)) if plan is not None else None
+            delta: TableDelta | None = None
+            if (key in self.changed or key in taken_back) and (plan := self.at(key)) is not None:
+                delta = plan.delta(taken_back.get(key, NOTHING))
+            if self._has_table(key):
+                declared = self.one.lens.declared(graph_type)
+                delta = reshaped(delta, graph_type, declared, self._history.backfills)
             if delta is not None:
                 tables[key] = delta
-        return GraphDelta(tables=tables, adopts_from=self._history.theirs.place)
+        return GraphDelta(
+            tables=tables,
+            adopts_from=self._history.theirs.place,
+            schema=self.one.schema if self.one.changes else None,
+        )
+
+    def misfits(self, undo: Mapping[str, Undo]) -> list[Violation]:
+        """Values of the change that the types to come have no place for."""
+        keys = dict.fromkeys([*self.changed, *undo])
+        plans = {key: plan for key in keys if (plan := self.at(key)) is not None}
+        return [v for key, plan in plans.items() for v in plan.misfits(undo.get(key, NOTHING))]
+
+    def _has_table(self, table_key: str) -> bool:
+        """Whether ours has a table of this type, even one without rows."""
+        return self.one.txn.pin_of(self.catalog.table(table_key)) is not None

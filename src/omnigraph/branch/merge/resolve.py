@@ -8,13 +8,16 @@ A resolution file is JSON lines, or one JSON array of the same objects:
     {"edge": "Knows", "id": "01JC…", "take": "ours"}
     {"node": "Person", "id": "Bob", "properties": {"age": {"take": "base"}, "city": {"value": "X"}}}
     {"edge": "Knows", "id": "7", "properties": {"endpoints": {"value": {"from": "a", "to": "b"}}}}
+    {"node": "City", "take": "theirs"}
+    {"node": "Person", "property": "age", "take": "ours"}
 
 ``take`` is ``ours`` (the branch merged into), ``theirs`` (the branch merged) or ``base`` (as it was
 before both; a new entity is then left out). For an entity it decides what is in conflict; what is
 not stays merged. ``value`` is written as in a load. Where a rule is broken (``orphan_edge`` and
 its kin) a line names any of the entities involved: ``ours`` then undoes what theirs did to all of
-them, ``theirs`` what ours did. A line for something that is not in conflict is an error, as is a
-property that the type does not have.
+them, ``theirs`` what ours did. A line without an id is about the schema: a type, or one property of
+it. A line for something that is not in conflict is an error, as is a property that the type does
+not have.
 """
 
 from __future__ import annotations
@@ -58,10 +61,25 @@ class PropertyDecision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """What somebody decided about one entity."""
+class SchemaName:
+    """A type, or a property of it, in a resolution."""
 
-    entity: Entity
+    kind: str
+    """``node``, ``edge`` or ``interface``."""
+    type_name: str
+    property_name: str | None = None
+
+    def __str__(self) -> str:
+        if self.property_name is None:
+            return f"{self.kind} {self.type_name}"
+        return f"{self.type_name}.{self.property_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """What somebody decided about one entity, or about a type or property."""
+
+    entity: Entity | SchemaName
     take: Take | None = None
     properties: Mapping[str, PropertyDecision] = field(default_factory=dict[str, PropertyDecision])
     place: str = "resolution"
@@ -75,6 +93,9 @@ class Decisions:
     prefer: Take | None = None
     """For every conflict that no resolution names."""
     resolutions: Mapping[Entity, Resolution] = field(default_factory=dict[Entity, Resolution])
+    schema: Mapping[SchemaName, Take] = field(default_factory=dict[SchemaName, Take])
+    places: Mapping[SchemaName, str] = field(default_factory=dict[SchemaName, str])
+    """Where decisions about the schema were written."""
 
     @staticmethod
     def of(prefer: str | None, resolutions: Iterable[Resolution]) -> Decisions:
@@ -82,15 +103,24 @@ class Decisions:
         if prefer not in (None, "ours", "theirs"):
             raise UsageError(f"not a side: {prefer!r}", hint="prefer 'ours' or 'theirs'")
         found: dict[Entity, Resolution] = {}
+        schema: dict[SchemaName, Take] = {}
+        places: dict[SchemaName, str] = {}
         for resolution in resolutions:
-            if resolution.entity in found:
-                raise _refused(resolution.place, f"{resolution.entity} is decided twice")
-            found[resolution.entity] = resolution
-        return Decisions(prefer=Take(prefer) if prefer else None, resolutions=found)
+            subject = resolution.entity
+            if subject in found or subject in schema:
+                raise _refused(resolution.place, f"{subject} is decided twice")
+            if isinstance(subject, Entity):
+                found[subject] = resolution
+            elif resolution.take is None or resolution.take is Take.BASE:
+                raise _refused(resolution.place, f"{subject}: take ours or theirs")
+            else:
+                schema[subject], places[subject] = resolution.take, resolution.place
+        side = Take(prefer) if prefer else None
+        return Decisions(prefer=side, resolutions=found, schema=schema, places=places)
 
     @property
     def any(self) -> bool:
-        return self.prefer is not None or bool(self.resolutions)
+        return self.prefer is not None or bool(self.resolutions) or bool(self.schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +193,7 @@ class _Settling:
             self._take(row, resolution.take, resolution.place)
             return
         entity = resolution.entity
+        graph_type = self._sides.type
         if self._contested[row] == Contested.DELETE_VS_UPDATE:
             raise _refused(
                 resolution.place,
@@ -170,7 +201,7 @@ class _Settling:
             )
         for name, decision in resolution.properties.items():
             if name not in self._disputed:
-                raise _refused(resolution.place, f"{entity.type_name} has no property '{name}'")
+                raise _refused(resolution.place, f"{graph_type.name} has no property '{name}'")
             if not self._disputed[name][row]:
                 raise _refused(resolution.place, f"{entity}: '{name}' is not in conflict")
             if decision.take is not None:
@@ -228,13 +259,18 @@ def _cells(graph_type: GraphType, name: str, value: Any, resolution: Resolution)
         raise _refused(resolution.place, f"{resolution.entity}.{name}: {e}") from None
 
 
-def leftover(decisions: Decisions, used: Iterable[Entity]) -> None:
+def leftover(
+    decisions: Decisions, used: Iterable[Entity], named: Iterable[SchemaName] = ()
+) -> None:
     """Refuse resolutions of what is not in conflict."""
-    extra = [r for e, r in decisions.resolutions.items() if e not in set(used)]
+    entities, subjects = set(used), set(named)
+    extra = [(str(e), r.place) for e, r in decisions.resolutions.items() if e not in entities]
+    extra += [(str(s), decisions.places[s]) for s in decisions.schema if s not in subjects]
     if extra:
+        subject, place = extra[0]
         raise _refused(
-            extra[0].place,
-            f"{extra[0].entity} is not in conflict",
+            place,
+            f"{subject} is not in conflict",
             hint="a dry run lists the conflicts as they are now",
             count=len(extra),
         )
@@ -262,6 +298,8 @@ def _resolution(item: Any, place: str) -> Resolution:
     if not isinstance(item, dict):
         raise _refused(place, "expected an object", hint=_SHAPE)
     fields = cast("dict[str, Any]", item)
+    if "id" not in fields:
+        return _schema_resolution(fields, place)
     kinds = [k for k in ("node", "edge") if k in fields]
     extra = set(fields) - {"node", "edge", "id", "take", "properties"}
     whole, properties = fields.get("take"), fields.get("properties")
@@ -283,6 +321,20 @@ def _resolution(item: Any, place: str) -> Resolution:
     )
 
 
+def _schema_resolution(fields: dict[str, Any], place: str) -> Resolution:
+    kinds = [k for k in ("node", "edge", "interface") if isinstance(fields.get(k), str)]
+    name = fields.get("property")
+    if (
+        len(kinds) != 1
+        or set(fields) - {*kinds, "property", "take"}
+        or not isinstance(name, str | None)
+        or "take" not in fields
+    ):
+        raise _refused(place, "not a resolution", hint=_SHAPE)
+    subject = SchemaName(kind=kinds[0], type_name=fields[kinds[0]], property_name=name)
+    return Resolution(entity=subject, take=_take(fields["take"], place), place=place)
+
+
 def _decision(item: Any, place: str) -> PropertyDecision:
     fields = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
     if set(fields) == {"take"}:
@@ -300,7 +352,8 @@ def _take(value: Any, place: str) -> Take:
 
 _SHAPE = (
     'write {"node": TYPE, "id": ID, "take": "ours|theirs|base"}, or with '
-    '"properties": {NAME: {"take": …} or {"value": …}} instead of "take"'
+    '"properties": {NAME: {"take": …} or {"value": …}} instead of "take"; about the schema '
+    '{"node": TYPE, "take": "ours|theirs"}, for one property with "property": NAME'
 )
 
 

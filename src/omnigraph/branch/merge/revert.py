@@ -22,6 +22,7 @@ from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import Target, find_commit
+from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import WriteRequest
 from omnigraph.write.txn import WriteTxn
@@ -73,20 +74,19 @@ def revert(
     )
     places = (commit.place, parents[0].place)
 
-    def view(txn: WriteTxn) -> WriteTxn:
+    def prepare(txn: WriteTxn) -> GraphDelta | Adoption:
         # What is still in memory of a state that was reclaimed is not enough to go back to it.
         swept = txn.snapshot.swept
         if branch != MAIN:  # Main is told of every cleanup, a branch that is new is not.
             swept = max(swept, repository.head(MAIN).snapshot.swept)
         for place in places:
             check_kept(repository, place, swept)
-        return work.view(txn)
+        return work.prepare(txn)
 
     request = WriteRequest(
         kind="revert",
         branch=branch,
-        prepare=work.prepare,
-        view=view,
+        prepare=prepare,
         actor=actor,
         message=message if message is not None else f"revert {commit.id}",
         on_newest=True,

@@ -18,21 +18,21 @@ import pyarrow as pa
 from omnigraph.branch.delta import RowDelta, Side
 from omnigraph.branch.merge.conflicts import ConflictKind, Entity, MergeConflict, SideNames
 from omnigraph.branch.merge.plan import MergePlan
-from omnigraph.branch.merge.resolve import Decisions, Take
+from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
+from omnigraph.branch.merge.rulings import FactOf, overruled, rulers
 from omnigraph.branch.merge.tables import NOTHING, TablePlan, Undo
 from omnigraph.errors import Violation
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.write.delta import GraphDelta
+from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
+from omnigraph.write.delta import CommittedState, GraphDelta
 from omnigraph.write.rules.words import out_of_bounds
-from omnigraph.write.txn import WriteTxn
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
     """A delta that broke rules, with all that is needed to say how."""
 
-    txn: WriteTxn
     plan: MergePlan
     delta: GraphDelta
 
@@ -42,15 +42,20 @@ class Checked:
 
     @property
     def catalog(self) -> Catalog:
-        return self.txn.schema.catalog
+        return self.plan.catalog
+
+    @property
+    def state(self) -> CommittedState:
+        """Ours under the schema to come."""
+        return self.plan.one.lens
 
     def rows(self, table_key: str, ids: Iterable[str], columns: tuple[str, ...]) -> list[Any]:
         """Entities as they will be: from the delta, else as they are committed."""
         wanted = list(ids)
         found: dict[str, Any] = {}
-        if self.txn.row_count(table_key) and wanted:
+        if self.state.row_count(table_key) and wanted:
             asked = pa.array(wanted, pa.string())
-            table = self.txn.lookup(table_key, "id", asked, ("id", *columns))
+            table = self.state.lookup(table_key, "id", asked, ("id", *columns))
             found = {row["id"]: row for row in table.to_pylist()}
         own = self.delta.tables.get(table_key)
         if own is not None:
@@ -66,10 +71,10 @@ class Checked:
         """Entities with a value, as they will be."""
         own = self.delta.tables.get(table_key)
         found: dict[str, Any] = {}
-        if self.txn.row_count(table_key):
+        if self.state.row_count(table_key):
             kind = table_schema(self.catalog.table(table_key)).field(column).type
             names = tuple(dict.fromkeys(("id", column, *columns)))
-            table = self.txn.lookup(table_key, column, pa.array([value], kind), names)
+            table = self.state.lookup(table_key, column, pa.array([value], kind), names)
             found = {row["id"]: row for row in table.to_pylist()}
         if own is not None:
             touched = {*own.removed.to_pylist(), *own.rows.column("id").to_pylist()}
@@ -80,11 +85,27 @@ class Checked:
         return list(found.values())
 
 
-def rule_conflicts(violations: Sequence[Violation], checked: Checked) -> list[MergeConflict]:
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """A broken rule as a conflict, with the facts of the schema behind it that a side changed."""
+
+    conflict: MergeConflict
+    facts: Mapping[FactOf, frozenset[Prefer]]
+
+    @property
+    def subjects(self) -> tuple[SchemaName, SchemaName]:
+        """What a resolution may name instead of an entity: the property, and the type."""
+        c = self.conflict
+        whole = SchemaName(kind=c.entity_kind, type_name=c.type_name)
+        return replace(whole, property_name=c.schema_property), whole
+
+
+def rule_conflicts(violations: Sequence[Violation], checked: Checked) -> list[Broken]:
     """Every violation as a conflict, each once."""
-    found: dict[tuple[ConflictKind, tuple[Entity, ...], str], MergeConflict] = {}
+    found: dict[tuple[ConflictKind, tuple[Entity, ...], str], Broken] = {}
     bounded: set[str] = set()
     for violation in violations:
+        facts = rulers(violation, checked.plan.one)
         match violation.rule:
             case "endpoint":
                 conflicts = [_orphan(violation, checked)]
@@ -96,37 +117,78 @@ def rule_conflicts(violations: Sequence[Violation], checked: Checked) -> list[Me
                 bounded.add(key)
             case _:
                 conflicts = [_value(violation, checked)]
-        for conflict in conflicts:
-            found.setdefault((conflict.kind, conflict.entities, conflict.message), conflict)
+        for made in conflicts:
+            conflict = made
+            if facts:  # What is broken is new since the base.
+                conflict = replace(
+                    made,
+                    kind=ConflictKind.SCHEMA_CONFLICT,
+                    schema_property=violation.property_name,
+                )
+            key = (conflict.kind, conflict.entities, conflict.message)
+            found.setdefault(key, Broken(conflict=conflict, facts=facts))
     return list(found.values())
 
 
-def undone(
-    conflicts: Sequence[MergeConflict],
+@dataclass(frozen=True, kw_only=True)
+class Ruling:
+    """What decisions about broken rules come to."""
+
+    undo: Mapping[str, Undo]
+    """Everything that is taken back now, by table key."""
+    choices: SchemaChoices
+    left: Sequence[MergeConflict]
+    """What no decision settles."""
+    used: frozenset[Entity]
+    """Entities whose resolution was used."""
+    named: frozenset[SchemaName]
+    """Types and properties whose resolution was used."""
+
+
+def ruled(
+    broken: Sequence[Broken],
     decisions: Decisions,
     undo: Mapping[str, Undo],
+    choices: SchemaChoices,
     plan: MergePlan,
-) -> tuple[dict[str, Undo], list[MergeConflict], set[Entity]]:
-    """What decisions about broken rules take back.
-
-    Returns everything that is taken back now, the conflicts that no decision settles, and the
-    entities whose resolution was used.
-    """
-    result, left, used = dict(undo), list[MergeConflict](), set[Entity]()
-    for conflict in conflicts:
-        named = [e for e in conflict.entities if e in decisions.resolutions]
-        used |= set(named)
-        takes = {decisions.resolutions[e].take for e in named} or {decisions.prefer}
+) -> Ruling:
+    """Decide what decisions decide. What they take back already may settle several at once."""
+    result, left = dict(undo), list[MergeConflict]()
+    used, named = set[Entity](), set[SchemaName]()
+    for item in broken:
+        entities = [e for e in item.conflict.entities if e in decisions.resolutions]
+        subjects = [s for s in item.subjects if s in decisions.schema]
+        used |= set(entities)
+        named |= set(subjects)
+        takes = {decisions.resolutions[e].take for e in entities}
+        if not takes:
+            takes = {decisions.schema[s] for s in subjects[:1]} or {decisions.prefer}
         take = takes.pop() if len(takes) == 1 else None
-        more = _more(conflict.entities, take, result, plan)
+        side = _SIDES.get(take) if take is not None else None
+        if side is not None and item.facts and all(side not in by for by in item.facts.values()):
+            # The rule is the other side's alone: it is not taken.
+            fresh = {fact: by for fact, by in item.facts.items() if fact not in choices.facts}
+            if fresh:
+                choices = overruled(choices, fresh, side)
+                continue
+        more = _more(item.conflict.entities, take, undo, plan)
         if not more:
-            left.append(conflict)
+            left.append(item.conflict)
         for key, own in more.items():
             known = result.get(key, NOTHING)
             result[key] = Undo(
                 of_theirs=known.of_theirs | own.of_theirs, of_ours=known.of_ours | own.of_ours
             )
-    return result, left, used
+    return Ruling(
+        undo=result,
+        choices=choices,
+        left=left,
+        used=frozenset(used),
+        named=frozenset(named),
+    )
+
+
+_SIDES: Mapping[Take, Prefer] = {Take.OURS: "ours", Take.THEIRS: "theirs"}
 
 
 def _more(
@@ -135,7 +197,7 @@ def _more(
     undo: Mapping[str, Undo],
     plan: MergePlan,
 ) -> dict[str, Undo]:
-    """What a decision about some entities adds to what is undone already."""
+    """What a decision about some entities adds to what was undone before."""
     added: dict[str, Undo] = {}
     for entity in entities:
         key, table = entity.table_key, plan.at(entity.table_key)

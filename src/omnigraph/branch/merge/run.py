@@ -14,19 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.merge.bases import History
 from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames, refusal
+from omnigraph.branch.merge.history import best_ancestors
 from omnigraph.branch.merge.plan import MergePlan
 from omnigraph.branch.merge.resolve import (
     Decisions,
     Resolution,
+    SchemaName,
     Take,
     as_resolutions,
     leftover,
 )
 from omnigraph.branch.merge.result import MergeOutcome, MergeResult
-from omnigraph.branch.merge.rules import Checked, rule_conflicts, undone
-from omnigraph.branch.merge.schemas import OneSchema, under_one_schema
+from omnigraph.branch.merge.rules import Broken, Checked, rule_conflicts, ruled
+from omnigraph.branch.merge.schemas import OneSchema, Schemas, with_kept
 from omnigraph.branch.merge.tables import Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError
@@ -34,9 +35,13 @@ from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.manifest.targets import Target, resolve
+from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
+from omnigraph.write.conformity import broken_rules
 from omnigraph.write.delta import Adoption, GraphDelta
+from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.reshaping import accept_schema, continued
 from omnigraph.write.stage import work_of
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import validate
@@ -80,7 +85,6 @@ def merge(
         kind="merge",
         branch=into,
         prepare=work.prepare,
-        view=work.view,
         actor=actor,
         message=message,
         on_newest=True,
@@ -119,7 +123,6 @@ class ThreeWay:
         base: Snapshot | None = None,
     ) -> None:
         self._repository = repository
-        self._history = History(repository, theirs)
         self._granularity = granularity
         self._decisions = decisions
         self._base = base
@@ -127,29 +130,6 @@ class ThreeWay:
         self.theirs = theirs
         self.names = names
         self.prepared: Prepared | None = None
-        self._one: OneSchema | None = None
-        """Both sides under one schema; None where nothing is to be compared."""
-
-    def view(self, txn: WriteTxn) -> WriteTxn:
-        """Ours under the schema that both sides agree on."""
-        ours = txn.snapshot
-        bases = self._bases(ours)
-        heads = {base.head.id for base in bases}
-        self._one = None
-        self._history = History(self._repository, self.theirs)
-        if self.theirs.head.id in heads or (self._base is None and ours.head.id in heads):
-            return txn
-        prefer = self._decisions.prefer
-        self._one = under_one_schema(
-            self._repository,
-            txn,
-            bases,
-            self.theirs,
-            self.names,
-            None if prefer is None else "ours" if prefer is Take.OURS else "theirs",
-        )
-        self._history = History(self._repository, self._one.theirs)
-        return self._one.txn
 
     def prepare(self, txn: WriteTxn) -> GraphDelta | Adoption:
         """The merge on one state of ours. Raises ``MergeConflictError``, ``NothingToDoError``."""
@@ -157,10 +137,10 @@ class ThreeWay:
         bases = self._bases(ours)
         ids = tuple(base.head.id for base in bases)
         self.prepared = Prepared(bases=ids, outcome=MergeOutcome.UP_TO_DATE, checked=None)
-        if any(base.head.id == self.theirs.head.id for base in bases):
+        if self.theirs.head.id in ids:
             leftover(self._decisions, ())
             raise NothingToDoError
-        if self._base is None and bases[0].head.id == ours.head.id:
+        if self._base is None and ours.head.id in ids:
             leftover(self._decisions, ())
             self.prepared = replace(self.prepared, outcome=MergeOutcome.FAST_FORWARD)
             changes = Diff(self._repository, ours, self.theirs).counts
@@ -169,59 +149,109 @@ class ThreeWay:
         return self._three_way(txn, bases)
 
     def _bases(self, ours: Snapshot) -> tuple[Snapshot, ...]:
-        return (self._base,) if self._base is not None else self._history.bases(ours, self.theirs)
+        if self._base is not None:
+            return (self._base,)
+        return best_ancestors(self._repository, ours, self.theirs)
 
     def _three_way(self, txn: WriteTxn, bases: Sequence[Snapshot]) -> GraphDelta:
-        if self._one is not None and self._one.conflicts:
-            raise self._refusal(self._one.conflicts, set())
-        plan = MergePlan(
-            self._repository,
-            self._history,
-            bases,
-            txn.snapshot,
-            granularity=self._granularity,
-            decisions=self._decisions,
-            names=self.names,
-        )
-        # The decisions rest on these tables of ours, also where they come to nothing.
-        txn.consulted.update(plan.changed)
-        delta = plan.delta()
-        if conflicts := plan.conflicts():
-            # Conflicts of rules are told with the others as far as they can be known already.
-            raise self._refusal([*conflicts, *self._broken(txn, plan, delta)], plan.used())
-        if self._decisions.any:
-            delta = self._keep_rules(txn, plan, delta)
-        if self._one is not None and (broken := self._one.broken(delta)):
-            raise self._refusal(broken, plan.used())
-        if self.prepared is not None:
-            checked = Checked(txn=txn, plan=plan, delta=delta)
-            self.prepared = replace(self.prepared, checked=checked)
-        return delta
-
-    def _broken(self, txn: WriteTxn, plan: MergePlan, delta: GraphDelta) -> list[MergeConflict]:
-        try:
-            validate(txn.schema.catalog, delta, txn, violations_max=sys.maxsize)
-        except ConstraintError as e:
-            return rule_conflicts(e.violations, Checked(txn=txn, plan=plan, delta=delta))
-        return []
-
-    def _keep_rules(self, txn: WriteTxn, plan: MergePlan, delta: GraphDelta) -> GraphDelta:
-        """Take back what decisions about broken rules take back, until no rule is broken."""
+        """Decide, and take back what decisions take back, until no rule is broken."""
+        schemas = Schemas(self._repository, txn, bases, self.theirs, self.names)
+        same_schema = txn.snapshot.schema_hash == self.theirs.schema_hash
+        choices, named = self._choices(schemas)
         undo: Mapping[str, Undo] = {}
-        used: set[Entity] = plan.used()
-        while broken := self._broken(txn, plan, delta):
-            # Every round takes more back, so there is a last one.
-            undo, left, named = undone(broken, self._decisions, undo, plan)
-            used |= named
-            if left:
-                raise self._refusal(left, used)
+        used: set[Entity] = set()
+        while True:
+            choices, one = self._one_schema(schemas, choices, named)
+            plan = MergePlan(
+                one,
+                bases,
+                granularity=self._granularity,
+                decisions=self._decisions,
+                names=self.names,
+            )
+            # The decisions rest on these tables of ours, also where they come to nothing.
+            txn.consulted.update(plan.changed)
             delta = plan.delta(undo)
-        leftover(self._decisions, used)
+            conflicts = plan.conflicts()
+            used |= plan.used()
+            checked = Checked(plan=plan, delta=delta)
+            broken: list[Broken] = []
+            if conflicts or self._decisions.any or not same_schema:
+                broken = self._broken(checked, undo)
+            if conflicts:
+                # Conflicts of rules are told with the others as far as they can be known already.
+                raise self._refusal([*conflicts, *(b.conflict for b in broken)], used, named)
+            if not broken:
+                break
+            ruling = ruled(broken, self._decisions, undo, choices, plan)
+            used |= ruling.used
+            named |= ruling.named
+            if ruling.left:
+                raise self._refusal(ruling.left, used, named)
+            # Every round takes more back or overrules more, so there is a last one.
+            undo, choices = ruling.undo, ruling.choices
+        leftover(self._decisions, used, named)
+        if self.prepared is not None:
+            self.prepared = replace(self.prepared, checked=checked)
+        if delta.schema is not None:
+            accept_schema(self._repository, delta.schema)
         return delta
 
-    def _refusal(self, left: Sequence[MergeConflict], used: set[Entity]) -> MergeConflictError:
+    def _choices(self, schemas: Schemas) -> tuple[SchemaChoices, set[SchemaName]]:
+        """What was decided about the schema beforehand."""
+        prefer = self._decisions.prefer
+        things: dict[int, Prefer] = {}
+        for subject, take in self._decisions.schema.items():
+            number = schemas.numbered(subject.kind, subject.type_name, subject.property_name)
+            if number is not None:
+                things[number] = "ours" if take is Take.OURS else "theirs"
+        side: Prefer | None = None
+        if prefer is not None:
+            side = "ours" if prefer is Take.OURS else "theirs"
+        told = schemas.under(SchemaChoices()).conflicts if things else ()
+        named = {n for c in told for n in _subjects(c)}
+        return SchemaChoices(prefer=side, things=things), named
+
+    def _one_schema(
+        self, schemas: Schemas, choices: SchemaChoices, named: set[SchemaName]
+    ) -> tuple[SchemaChoices, OneSchema]:
+        """The schema to come, after all that was decided about what was dropped."""
+        while True:
+            one = schemas.under(choices)
+            if one.conflicts:
+                raise self._refusal(one.conflicts, set(), set(self._decisions.schema))
+            lost = schemas.lost(one, choices)
+            named |= {n for item, _ in lost for n in _subjects(item.told(self.names))}
+            left = [item.told(self.names) for item, side in lost if side is None]
+            if left:
+                raise self._refusal(left, set(), set(self._decisions.schema))
+            kept = [item for item, side in lost if side == item.side]
+            if not kept:
+                return choices, one
+            choices = with_kept(choices, kept)
+
+    def _broken(self, checked: Checked, undo: Mapping[str, Undo]) -> list[Broken]:
+        """All rules that the result breaks: in what is written, and in what is left alone."""
+        plan, delta, one = checked.plan, checked.delta, checked.plan.one
+        violations = plan.misfits(undo)
+        try:
+            validate(plan.catalog, delta, one.lens, violations_max=sys.maxsize)
+        except ConstraintError as e:
+            violations += e.violations
+        if one.changes:
+            pairs = continued(one.txn.schema.catalog, plan.catalog)
+            violations += broken_rules(one.lens, pairs, delta, violations_max=sys.maxsize)[0]
+        return rule_conflicts(violations, checked)
+
+    def _refusal(
+        self, left: Sequence[MergeConflict], used: set[Entity], named: set[SchemaName]
+    ) -> MergeConflictError:
         """What is left to decide, unless somebody decided about something else."""
-        leftover(self._decisions, used | {e for conflict in left for e in conflict.entities})
+        leftover(
+            self._decisions,
+            used | {e for conflict in left for e in conflict.entities},
+            named | {n for conflict in left for n in _subjects(conflict)},
+        )
         return refusal(left, self.names)
 
     def conflicts_of(self, error: ConstraintError) -> MergeConflictError:
@@ -229,7 +259,13 @@ class ThreeWay:
         checked = self.prepared.checked if self.prepared is not None else None
         if checked is None:
             raise error
-        return refusal(self._broken(checked.txn, checked.plan, checked.delta), self.names)
+        return refusal([b.conflict for b in self._broken(checked, {})], self.names)
+
+
+def _subjects(conflict: MergeConflict) -> set[SchemaName]:
+    """What a resolution about the schema may name to decide a conflict."""
+    whole = SchemaName(kind=conflict.entity_kind, type_name=conflict.type_name)
+    return {whole, replace(whole, property_name=conflict.schema_property)}
 
 
 def carry_out(
@@ -258,15 +294,14 @@ def _look(
     """What a merge would do to each table of the newest state of the target."""
     branch = repository.branch(request.branch)
     txn = WriteTxn.begin(repository, branch, branch.refresh())
-    txn = work.view(txn)
     delta = work.prepare(txn)
     if isinstance(delta, Adoption):
         return delta.changes
     try:
-        validated = validate(txn.schema.catalog, delta, txn, violations_max=sys.maxsize)
+        found = validated(txn, delta, violations_max=sys.maxsize)
     except ConstraintError as e:
         raise work.conflicts_of(e) from e
-    return {key: item.change for key, item in work_of(delta, validated).items()}
+    return {key: item.change for key, item in work_of(delta, found).items() if item.change.total}
 
 
 def _published(work: ThreeWay, request: WriteRequest, receipt: Receipt) -> MergeResult:

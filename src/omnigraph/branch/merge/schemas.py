@@ -1,40 +1,41 @@
 """Schemas of a merge: two that grew apart are made one before rows are looked at.
 
-    base, ours, theirs -> reconcile -> tables of ours in the new shape -> [one schema] -> rows
+    bases, ours, theirs, choices -> reconcile -> [one schema] -> rows are read in its columns
 
-The tables of ours are reshaped where nobody can see it, and the merge goes on as if ours had had
-the new schema all along; the one commit at the end shows both. What both sides added under one name
-is one thing: theirs is then read with the numbers of ours. What does not fit together is told as
-conflicts.
+Nothing is written here. What does not fit together is told as conflicts, and what was decided about
+them makes another schema: a fact of the other side, or something that goes on although it was
+dropped (ADR 0019).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from omnigraph.branch.delta import Op, RowDelta, differs
-from omnigraph.branch.merge.bases import History, pin_of, version_of
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, SideNames
+from omnigraph.branch.merge.history import History, best_ancestors
 from omnigraph.branch.types import ColumnPair
 from omnigraph.errors import SchemaError
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
-from omnigraph.manifest.snapshot import Snapshot, TablePin
-from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.migrate.desired import Backfill, resolve
-from omnigraph.schema.migrate.facts import catalog_of, things_of
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.schema.catalog import Backfill, Catalog, GraphType
+from omnigraph.schema.migrate.aliases import one_numbering
+from omnigraph.schema.migrate.desired import resolve
+from omnigraph.schema.migrate.facts import Things, things_of
+from omnigraph.schema.migrate.numbers import renumber
 from omnigraph.schema.migrate.reconcile import (
     Prefer,
+    SchemaChoices,
     SchemaConflict,
     SchemaText,
     reconcile,
-    renumber,
+    virtual_base,
 )
-from omnigraph.write.conformity import broken_rules
-from omnigraph.write.delta import GraphDelta
-from omnigraph.write.reshaping import TypePair, accept_schema, continued, reshape_of
-from omnigraph.write.rules.arrays import union
+from omnigraph.write.lens import Lens, backfills_of
+from omnigraph.write.reshaping import named_schema
 from omnigraph.write.txn import WriteTxn
 
 
@@ -43,69 +44,157 @@ class OneSchema:
     """Both sides of a merge under one schema, or why that cannot be."""
 
     txn: WriteTxn
-    """Ours, in the shape of the schema to come."""
-    theirs: Snapshot
-    """Theirs, with the numbers of ours."""
-    before: Catalog
-    """What ours was before."""
+    schema: AcceptedSchema
+    """The schema to come."""
+    history: History
+    base: Things
+    theirs: Things
+    """Under the numbers of the schema to come."""
     conflicts: tuple[MergeConflict, ...] = ()
 
-    def broken(self, delta: GraphDelta) -> list[MergeConflict]:
-        """Rows of ours that the merge leaves as they are and that break what is new for them."""
-        catalog = self.txn.schema.catalog
-        if catalog == self.before:
-            return []
-        touched = {
-            key: union([table.rows.column("id"), table.removed])
-            for key, table in delta.tables.items()
-        }
-        pairs = continued(self.before, catalog)
-        violations, _ = broken_rules(self.txn, self.before, catalog, pairs, {}, leave_out=touched)
-        return [
-            MergeConflict(
-                kind=ConflictKind.SCHEMA_CONFLICT,
-                entity_kind=v.entity_kind,
-                type_name=v.type_name,
-                entity_id=v.entity_id,
-                message=f"the merged schema does not allow what is there: {v.message}",
+    @property
+    def changes(self) -> bool:
+        """Whether ours gets another schema, also if it only knows more numbers of its own."""
+        before, after = self.txn.schema, self.schema
+        return before.catalog != after.catalog or before.catalog.aliases != after.catalog.aliases
+
+    @cached_property
+    def lens(self) -> Lens:
+        """Ours as the schema to come shows it."""
+        return Lens(txn=self.txn, catalog=self.schema.catalog, backfills=self.history.backfills)
+
+    @cached_property
+    def ours(self) -> Things:
+        """What ours says."""
+        return things_of(self.txn.schema.catalog)
+
+    @cached_property
+    def merged(self) -> Things:
+        """What the schema to come says."""
+        return things_of(self.schema.catalog)
+
+
+class Schemas:
+    """The schemas of one merge: compared once, made one as often as somebody decides more."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        txn: WriteTxn,
+        bases: Sequence[Snapshot],
+        theirs: Snapshot,
+        names: SideNames,
+    ) -> None:
+        self._repository = repository
+        self._txn = txn
+        self._bases = bases
+        self._theirs = theirs
+        self._names = names
+        self._ours = SchemaText(catalog=txn.schema.catalog, source=txn.schema.source)
+        other = repository.schema(theirs.schema_hash)
+        self._other = SchemaText(catalog=other.catalog, source=other.source)
+        self._claimed: tuple[int, int] | None = None
+
+    @cached_property
+    def _known(self) -> Mapping[int, int]:
+        return one_numbering([self._ours.catalog, self._other.catalog])
+
+    @cached_property
+    def _base(self) -> SchemaText | Things:
+        if len(self._bases) == 1:
+            accepted = self._repository.schema(self._bases[0].schema_hash)
+            return SchemaText(catalog=accepted.catalog, source=accepted.source)
+        return self._ancestor(self._bases)
+
+    def _ancestor(self, snapshots: Sequence[Snapshot]) -> Things:
+        """What several common ancestors say, made one."""
+        made = self._things(snapshots[0])
+        for number in range(1, len(snapshots)):
+            older: dict[str, Snapshot] = {}
+            for earlier in snapshots[:number]:
+                found = best_ancestors(self._repository, earlier, snapshots[number])
+                older.update((snapshot.head.id, snapshot) for snapshot in found)
+            bases = list(older.values())
+            made = virtual_base(
+                lambda bases=bases: self._ancestor(bases), made, self._things(snapshots[number])
             )
-            for v in violations
+        return made
+
+    def _things(self, snapshot: Snapshot) -> Things:
+        catalog = self._repository.schema(snapshot.schema_hash).catalog
+        return renumber(things_of(catalog), self._known)
+
+    def numbered(self, kind: str, type_name: str, property_name: str | None) -> int | None:
+        """The number of a type or property by its name on either side."""
+        for catalog in (self._ours.catalog, self._other.catalog):
+            groups = {"node": catalog.nodes, "edge": catalog.edges}
+            found = groups.get(kind, catalog.interfaces).get(type_name)
+            if found is None:
+                continue
+            numbers = {p.name: p.id for p in found.properties}
+            number = found.id if property_name is None else numbers.get(property_name)
+            if number is not None:
+                return self._known.get(number, number)
+        return None
+
+    def under(self, choices: SchemaChoices) -> OneSchema:
+        """The schema to come, by what was decided."""
+        found = reconcile(self._base, self._ours, self._other, choices=choices)
+        if found.numbers_used:
+            if self._claimed is None or self._claimed[1] < found.numbers_used:
+                start = found.schema.catalog.next_id
+                first = claim_numbers(self._repository.objects, start, found.numbers_used)
+                self._claimed = (first, found.numbers_used)
+            first = self._claimed[0]
+            found = reconcile(
+                self._base, self._ours, self._other, choices=choices, numbers_from=first
+            )
+        catalog = found.schema.catalog
+        history = History(
+            self._repository,
+            self._txn.snapshot,
+            self._theirs,
+            numbers=found.numbers,
+            revived=found.revived,
+            backfills=self._backfills(catalog),
+        )
+        base = self._base
+        before = base if isinstance(base, dict) else things_of(base.catalog)
+        return OneSchema(
+            txn=self._txn,
+            schema=(
+                self._txn.schema
+                if catalog is self._ours.catalog
+                else named_schema(catalog, found.schema.source)
+            ),
+            history=history,
+            base=renumber(before, found.numbers),
+            theirs=renumber(things_of(self._other.catalog), found.numbers),
+            conflicts=tuple(_told(c, self._names) for c in found.conflicts),
+        )
+
+    def _backfills(self, merged: Catalog) -> dict[int, Backfill]:
+        """What rows of a time before a property get."""
+        return {
+            **_hinted(self._ours.catalog, self._other.source, merged),
+            **backfills_of(merged),
+        }
+
+    def lost(self, one: OneSchema, choices: SchemaChoices) -> list[tuple[Lost, Prefer | None]]:
+        """What one side changed and the other dropped, each with the side that was decided for."""
+        found: list[tuple[Lost, Prefer | None]] = []
+        plain = History(
+            self._repository, self._txn.snapshot, self._theirs, numbers=one.history.numbers
+        )
+        sides: list[tuple[Snapshot, Prefer]] = [
+            (self._theirs, "theirs"),
+            (self._txn.snapshot, "ours"),
         ]
-
-
-def under_one_schema(
-    repository: Repository,
-    txn: WriteTxn,
-    bases: Sequence[Snapshot],
-    theirs: Snapshot,
-    names: SideNames,
-    prefer: Prefer | None,
-) -> OneSchema:
-    """Show ours and theirs under the schema that both agree on."""
-    ours = txn.snapshot
-    before = txn.schema.catalog
-    if theirs.schema_hash == ours.schema_hash:
-        return OneSchema(txn=txn, theirs=theirs, before=before)
-    schemas = [repository.schema(s.schema_hash) for s in (bases[0], ours, theirs)]
-    texts = [SchemaText(catalog=s.catalog, source=s.source) for s in schemas]
-    found = reconcile(texts[0], texts[1], texts[2], prefer=prefer)
-    if found.numbers_used:
-        first = claim_numbers(repository.objects, found.schema.catalog.next_id, found.numbers_used)
-        found = reconcile(texts[0], texts[1], texts[2], prefer=prefer, numbers_from=first)
-    seen = _seen(repository, theirs, schemas[2], found.renumbered)
-    if found.conflicts:
-        told = tuple(_told(c, names) for c in found.conflicts)
-        return OneSchema(txn=txn, theirs=seen, before=before, conflicts=told)
-    catalog = found.schema.catalog
-    lost = [
-        *_lost(repository, bases, seen, catalog, (names.theirs, names.ours), prefer == "ours"),
-        *_lost(repository, bases, ours, catalog, (names.ours, names.theirs), prefer == "theirs"),
-    ]
-    if lost or catalog == before:
-        return OneSchema(txn=txn, theirs=seen, before=before, conflicts=tuple(lost))
-    accepted = accept_schema(repository, catalog, found.schema.source)
-    shown = _Reshaping(repository, txn, bases, seen, accepted, schemas[2]).snapshot()
-    return OneSchema(txn=replace(txn, schema=accepted, shown=shown), theirs=seen, before=before)
+        for snapshot, side in sides:
+            for item in _lost(plain, self._bases[0], snapshot, side, one.merged):
+                thing = next(t[item.number] for t in (one.ours, one.theirs) if item.number in t)
+                found.append((item, choices.side(thing)))
+        return found
 
 
 def _told(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
@@ -124,88 +213,8 @@ def _told(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
     )
 
 
-def _seen(
-    repository: Repository,
-    theirs: Snapshot,
-    schema: AcceptedSchema,
-    numbers: Mapping[int, int],
-) -> Snapshot:
-    """Theirs with other numbers. The schema of that exists in memory alone."""
-    if not numbers:
-        return theirs
-    things = renumber(things_of(schema.catalog), numbers)
-    spelled = ",".join(f"{a}:{b}" for a, b in sorted(numbers.items()))
-    seen = AcceptedSchema(
-        hash=f"{schema.hash}+{spelled}",
-        source=schema.source,
-        catalog=catalog_of(things, schema.catalog.next_id),
-    )
-    repository.keep_schema(seen)
-    pins = {
-        key: replace(
-            pin,
-            type_id=numbers.get(pin.type_id, pin.type_id),
-            incarnation=numbers.get(pin.incarnation, pin.incarnation),
-        )
-        for key, pin in theirs.pins.items()
-    }
-    return replace(theirs, schema_hash=seen.hash, pins=pins)
-
-
-class _Reshaping:
-    """The tables of ours under another schema, staged."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        txn: WriteTxn,
-        bases: Sequence[Snapshot],
-        theirs: Snapshot,
-        accepted: AcceptedSchema,
-        their_schema: AcceptedSchema,
-    ) -> None:
-        self._repository = repository
-        self._txn = txn
-        self._bases = bases
-        self._theirs = theirs
-        self._accepted = accepted
-        self._their_types = {
-            (t.id, t.incarnation): t for t in repository.schema(theirs.schema_hash).catalog.types()
-        }
-        self._backfills = _backfills(txn.schema.catalog, their_schema.source, accepted.catalog)
-        self._name = repository.ids.ulid()
-
-    def snapshot(self) -> Snapshot:
-        """Ours as it would be if the schema had been applied to it."""
-        pins: dict[str, TablePin] = {}
-        for pair in continued(self._txn.schema.catalog, self._accepted.catalog):
-            pin = self._txn.pin_of(pair.after)
-            if pin is not None:
-                pins[pair.after.table_key] = self._pin(pair, pin)
-        return replace(self._txn.snapshot, schema_hash=self._accepted.hash, pins=pins)
-
-    def _pin(self, pair: TypePair, pin: TablePin) -> TablePin:
-        key = pair.after.table_key
-        rework = reshape_of(pair, self._backfills, lenient=True)
-        if rework is None:
-            return replace(pin, table_key=key)
-        type_id = (pair.after.id, pair.after.incarnation)
-        is_base = all(version_of(base, type_id) == pin.name for base in self._bases)
-        their_pin = pin_of(self._theirs, type_id)
-        if is_base and their_pin is not None and self._their_types.get(type_id) == pair.after:
-            return replace(their_pin, table_key=key)  # It has the shape already, and the rows.
-        base = self._repository.table(pin)
-        tables = self._repository.tables
-        path = pair.after.table_path
-        staged = tables.stage(path, base, [rework], base.dataset.schema, f"{self._name}-0")
-        tables.pin(staged)
-        table = staged.table
-        self._repository.sync([*table.files_since(base), table.name.manifest])
-        return replace(pin, table_key=key, name=table.name)
-
-
-def _backfills(ours: Catalog, their_text: str, merged: Catalog) -> dict[int, Backfill]:
-    """What rows of ours get, as far as the text of theirs still says it."""
+def _hinted(ours: Catalog, their_text: str, merged: Catalog) -> dict[int, Backfill]:
+    """Backfills that only the text of theirs has: of schemas that did not remember them yet."""
     try:
         desired = resolve(ours, their_text)
     except SchemaError:
@@ -223,45 +232,67 @@ def _backfills(ours: Catalog, their_text: str, merged: Catalog) -> dict[int, Bac
 # -- what one side changed and the other dropped ---------------------------------------------------
 
 
-def _lost(
-    repository: Repository,
-    bases: Sequence[Snapshot],
-    side: Snapshot,
-    merged: Catalog,
-    names: tuple[str, str],
-    decided: bool,
-) -> Iterator[MergeConflict]:
+@dataclass(frozen=True, kw_only=True)
+class Lost:
     """Entities that a side changed in what the other dropped."""
-    if decided:
-        return
-    changer, dropper = names
-    history = History(repository, side)
-    kept = {(t.id, t.incarnation): {p.id for p in t.properties} for t in merged.types()}
-    for graph_type in repository.schema(side.schema_hash).catalog.types():
+
+    number: int
+    """Of the type or the property."""
+    side: Prefer
+    """Who changed them."""
+    graph_type: GraphType
+    property_name: str | None
+    count: int
+
+    def told(self, names: SideNames) -> MergeConflict:
+        """As a conflict."""
+        changer, dropper = names.ours, names.theirs
+        if self.side == "theirs":
+            changer, dropper = dropper, changer
+        what = self.graph_type.name
+        if self.property_name is not None:
+            what = f"{what}.{self.property_name}"
+        return MergeConflict(
+            kind=ConflictKind.SCHEMA_CONFLICT,
+            entity_kind=self.graph_type.kind,
+            type_name=self.graph_type.name,
+            entity_id=None,
+            message=f"'{changer}' changed {self.count:,} of {what}, which '{dropper}' dropped",
+            schema_property=self.property_name,
+        )
+
+
+def _lost(
+    history: History, base: Snapshot, snapshot: Snapshot, side: Prefer, merged: Things
+) -> Iterator[Lost]:
+    for graph_type in history.catalog(snapshot).types():
         type_id = (graph_type.id, graph_type.incarnation)
-        own = {p.id for p in graph_type.properties}
-        base = bases[0]
         declared = history.type(base, type_id)
-        if declared is None or version_of(base, type_id) == version_of(side, type_id):
+        if declared is None or history.version(base, type_id) == history.version(snapshot, type_id):
             continue
-        gone = own - kept.get(type_id, set())
-        if type_id in kept and not gone:
+        if graph_type.id not in merged:
+            count = len(history.delta(type_id, base, snapshot))
+            if count:
+                yield Lost(
+                    number=graph_type.id,
+                    side=side,
+                    graph_type=graph_type,
+                    property_name=None,
+                    count=count,
+                )
             continue
-        delta = history.delta(type_id, base, side)
-        if type_id not in kept:
-            count, what = len(delta), graph_type.name
-        else:
-            count = sum(_changed_values(delta, graph_type, declared, n) for n in gone)
-            lost = [p.name for p in graph_type.properties if p.id in gone]
-            what = f"{graph_type.name}.{', '.join(lost)}"
-        if count:
-            yield MergeConflict(
-                kind=ConflictKind.SCHEMA_CONFLICT,
-                entity_kind=graph_type.kind,
-                type_name=graph_type.name,
-                entity_id=None,
-                message=f"'{changer}' changed {count:,} of {what}, which '{dropper}' dropped",
-            )
+        for prop in graph_type.properties:
+            if prop.id in merged or not any(p.id == prop.id for p in declared.properties):
+                continue
+            delta = history.delta(type_id, base, snapshot)
+            if count := _changed_values(delta, graph_type, declared, prop.id):
+                yield Lost(
+                    number=prop.id,
+                    side=side,
+                    graph_type=graph_type,
+                    property_name=prop.name,
+                    count=count,
+                )
 
 
 def _changed_values(
@@ -276,9 +307,12 @@ def _changed_values(
     values = delta.images("after", new_rows, [names[number]]).column(0)
     count = len(values) - values.null_count
     rows = delta.rows(Op.UPDATE)
-    was = delta.images("before", rows, [old[number]]) if number in old else None
+    was = delta.images("before", rows, [old[number]])
     now = delta.images("after", rows, [names[number]])
-    if was is None:
-        return count + len(rows)
     column = ColumnPair(before=old[number], after=names[number])
     return count + int(differs(column, was, now).sum())
+
+
+def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
+    """The same choices, and what goes on although a side dropped it."""
+    return replace(choices, kept=choices.kept | {item.number for item in kept})

@@ -11,6 +11,7 @@ here as sets of ids: a change of theirs that is undone is left out, one of ours 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branch.delta import Op, RowDelta
+from omnigraph.branch.delta import Op, RowDelta, recount
 from omnigraph.branch.merge.bases import TableSides, places, read
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
@@ -43,9 +44,12 @@ from omnigraph.branch.merge.threeway import (
     assemble,
     three_way,
 )
+from omnigraph.errors import Violation
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.catalog import Backfill, GraphType
 from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.write.reshaping import TypePair, reshape_of
+from omnigraph.write.rules.words import no_place
 
 _KINDS = {
     Contested.DIVERGENT_INSERT: ConflictKind.DIVERGENT_INSERT,
@@ -66,6 +70,8 @@ class Undo:
 
 
 NOTHING = Undo()
+_Part = tuple[pa.StringArray, Images, pa.StringArray]
+"""Entities that are written, as they will be, and entities that go."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +115,9 @@ class TablePlan:
 
     def delta(self, undo: Undo = NOTHING) -> TableDelta | None:
         """The change of ours; None when there is none."""
-        parts = [self._alone(undo), self._contested(undo), self._taken_back(undo)]
-        rows = [part for part, _ in parts if part.num_rows]
-        removed = [ids for _, ids in parts if len(ids)]
+        parts = self._parts(undo)
+        rows = [self._whole(ids, images) for ids, images, _ in parts if len(ids)]
+        removed = [ids for _, _, ids in parts if len(ids)]
         if not rows and not removed:
             return None
         pin = self.sides.adoptable
@@ -121,45 +127,87 @@ class TablePlan:
             rows=pa.concat_tables(rows) if rows else table_schema(self.type).empty_table(),
             removed=pa.concat_arrays(removed) if removed else NO_IDS,
             ids_fresh=not undo and self._only_inserts,
+            ids_foreign=self.sides.foreign,
             adopt=replace(pin, table_key=self.type.table_key) if pin and not undo else None,
         )
 
-    def _alone(self, undo: Undo) -> tuple[pa.Table, pa.StringArray]:
+    def misfits(self, undo: Undo = NOTHING) -> list[Violation]:
+        """Values of the change that the types to come have no place for."""
+        return [
+            Violation(
+                rule="type",
+                message=no_place(self.type, self.type.by_name[name], text),
+                entity_kind=self.type.kind,
+                type_name=self.type.name,
+                entity_id=entity_id,
+                property_name=name,
+            )
+            for ids, images, _ in self._parts(undo)
+            for entity_id, name, text in self.sides.frame.misfits(ids, images)
+        ]
+
+    def _parts(self, undo: Undo) -> list[_Part]:
+        return [self._alone(undo), self._contested(undo), self._taken_back(undo)]
+
+    def _alone(self, undo: Undo) -> _Part:
         """What theirs changed alone: as it is there."""
         delta = self.sides.alone
         if undo.of_theirs:
             delta = delta.select(~_among(delta.ids, undo.of_theirs))
         kept, gone = delta.rows(Op.INSERT, Op.UPDATE), delta.rows(Op.DELETE)
-        images = read(delta, "after", kept, self.type)
-        return self._whole(delta.ids.take(pa.array(kept)), images), delta.ids.take(pa.array(gone))
+        images = read(delta, "after", kept, self.sides.frame)
+        return delta.ids.take(pa.array(kept)), images, delta.ids.take(pa.array(gone))
 
-    def _contested(self, undo: Undo) -> tuple[pa.Table, pa.StringArray]:
+    def _contested(self, undo: Undo) -> _Part:
         """What both touched: as it was decided."""
         ids, touched = self.sides.ids, self._touched
         if undo:
             touched = touched & ~_among(ids, undo.of_theirs | undo.of_ours)
         kept = pa.array(np.flatnonzero(touched & self.merged.present))
         gone = pa.array(np.flatnonzero(touched & ~self.merged.present & self.sides.ours.present))
-        return self._whole(ids.take(kept), self.merged.take(kept.to_numpy())), ids.take(gone)
+        return ids.take(kept), self.merged.take(kept.to_numpy()), ids.take(gone)
 
-    def _taken_back(self, undo: Undo) -> tuple[pa.Table, pa.StringArray]:
+    def _taken_back(self, undo: Undo) -> _Part:
         """What ours changed and must not: as theirs has it, or as it was."""
         delta = self.sides.ours_delta
         rows = np.flatnonzero(_among(delta.ids, undo.of_ours))
         ids = delta.ids.take(pa.array(rows))
-        images = read(delta, "before", rows, self.type)
+        images = read(delta, "before", rows, self.sides.frame)
         contested = places(ids, self.sides.ids)
         theirs = np.flatnonzero((contested >= 0) & ~_among(ids, undo.of_theirs))
         images = patched(images, theirs, self.sides.theirs.take(contested[theirs]))
         kept = np.flatnonzero(images.present)
         gone = np.flatnonzero(~images.present & (delta.after[rows] >= 0))
-        return self._whole(ids.take(pa.array(kept)), images.take(kept)), ids.take(pa.array(gone))
+        return ids.take(pa.array(kept)), images.take(kept), ids.take(pa.array(gone))
 
     def _whole(self, ids: pa.StringArray, images: Images) -> pa.Table:
         """Images with their ids, in the columns of the table."""
         schema = table_schema(self.type)
         columns = [ids if f.name == "id" else images.rows.column(f.name) for f in schema]
         return pa.table(columns, schema=schema)
+
+
+def reshaped(
+    delta: TableDelta | None,
+    graph_type: GraphType,
+    declared: GraphType | None,
+    backfills: Mapping[int, Backfill],
+) -> TableDelta | None:
+    """The change of a table together with that of its columns; None when there is neither."""
+    if declared is None or declared == graph_type:
+        return delta
+    rework = reshape_of(TypePair(before=declared, after=graph_type), backfills, lenient=True)
+    if rework is None:
+        return delta
+    if delta is None:
+        rows = table_schema(graph_type).empty_table()
+        delta = TableDelta(type=graph_type, mode=WriteMode.MERGE, rows=rows)
+    return replace(
+        delta,
+        reshape=rework if delta.adopt is None else None,
+        # Columns that are filled change rows that no delta names.
+        recount=recount(declared, graph_type) if rework.made else None,
+    )
 
 
 def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions) -> TablePlan:

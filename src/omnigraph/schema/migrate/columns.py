@@ -17,8 +17,8 @@ import pyarrow.compute
 
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_field, arrow_type
-from omnigraph.schema.catalog import GraphType, Property
-from omnigraph.schema.migrate.desired import Backfill
+from omnigraph.schema.catalog import Backfill, GraphType, Property
+from omnigraph.schema.migrate.exact import exactly
 from omnigraph.schema.migrate.types import TypeChange, type_change
 
 pc: Any = pyarrow.compute
@@ -32,7 +32,9 @@ class Made:
     """As it will be."""
     reads: tuple[str, ...]
     """Stored columns that it is made from; none for a constant."""
-    make: Callable[[pa.RecordBatch], pa.Array]
+    make: Callable[[pa.RecordBatch | pa.Table], pa.Array | pa.ChunkedArray]
+    stored: str | None = None
+    """The stored column that it simply is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +72,7 @@ def column_changes(
             if was is not None:
                 dropped.append(was.name)
             continue
-        fill = backfills.get(prop.id)
+        fill = _fill(prop, was, backfills, sources)
         if was is None:
             column = _filled(prop, None, fill, sources)
             if column is None:
@@ -80,12 +82,9 @@ def column_changes(
             continue
         change = type_change(was.type, prop.type)
         column = _filled(prop, was, fill, sources) if fill else _cast(prop, was, change)
-        if column is not None or change is TypeChange.OTHER:
+        if column is not None:
             dropped.append(was.name)
-            if column is not None:
-                made.append(column)
-            else:  # Only where there are no rows.
-                empty.append(arrow_field(prop))
+            made.append(column)
             continue
         if was.name != prop.name:
             renamed[was.name] = prop.name
@@ -104,16 +103,34 @@ def column_of(before: GraphType, prop: Property, backfills: Mapping[int, Backfil
     """A property of the type to come, made from stored columns: to check its values first."""
     sources = {p.id: p for p in before.properties}
     was = sources.get(prop.id)
-    fill = backfills.get(prop.id)
-    if fill is not None:
-        column = _filled(prop, was, fill, sources)
-        if column is not None:
-            return column
+    column = _filled(prop, was, _fill(prop, was, backfills, sources), sources)
+    if column is not None:
+        return column
+    kind = arrow_type(prop.type)
     if was is None:
-        kind = arrow_type(prop.type)
         return Made(field=arrow_field(prop), reads=(), make=lambda b: pa.nulls(b.num_rows, kind))
-    name, kind = was.name, arrow_type(prop.type)
-    return Made(field=arrow_field(prop), reads=(name,), make=lambda b: _as(b.column(name), kind))
+    name = was.name
+    same = arrow_type(was.type) == kind
+    return Made(
+        field=arrow_field(prop),
+        reads=(name,),
+        make=lambda b: exactly(b.column(name), kind),
+        stored=name if same else None,
+    )
+
+
+def _fill(
+    prop: Property,
+    was: Property | None,
+    backfills: Mapping[int, Backfill],
+    sources: Mapping[int, Property],
+) -> Backfill | None:
+    """The backfill of a property, where it has anything to fill."""
+    fill = backfills.get(prop.id)
+    if fill is None or (was is not None and (not was.type.nullable or prop.type.nullable)):
+        return None
+    # What is to be copied may be gone.
+    return fill if fill.copy_of is None or fill.copy_of in sources else None
 
 
 def _filled(
@@ -131,32 +148,30 @@ def _filled(
         source = sources[fill.copy_of].name
         reads = tuple(dict.fromkeys(n for n in (own, source) if n is not None))
 
-        def copied(batch: pa.RecordBatch) -> pa.Array:
-            values = _as(batch.column(source), kind)
-            return values if own is None else pc.coalesce(_as(batch.column(own), kind), values)
+        def copied(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+            values = exactly(batch.column(source), kind)
+            return values if own is None else pc.coalesce(exactly(batch.column(own), kind), values)
 
         return Made(field=arrow_field(prop), reads=reads, make=copied)
     if fill.value is None:
         raise InternalError(f"nothing to fill {prop.name} with")
     value = _scalar(fill.value, kind)
 
-    def constant(batch: pa.RecordBatch) -> pa.Array:
+    def constant(batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
         if own is None:
             return pa.repeat(value, batch.num_rows)
-        return pc.fill_null(_as(batch.column(own), kind), value)
+        return pc.fill_null(exactly(batch.column(own), kind), value)
 
     return Made(field=arrow_field(prop), reads=() if own is None else (own,), make=constant)
 
 
 def _cast(prop: Property, was: Property, change: TypeChange) -> Made | None:
-    if change is not TypeChange.WIDENED:
+    if change not in (TypeChange.WIDENED, TypeChange.OTHER):
         return None
     kind, name = arrow_type(prop.type), was.name
-    return Made(field=arrow_field(prop), reads=(name,), make=lambda b: _as(b.column(name), kind))
-
-
-def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return values if values.type == kind else values.cast(kind)
+    return Made(
+        field=arrow_field(prop), reads=(name,), make=lambda b: exactly(b.column(name), kind)
+    )
 
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:

@@ -10,31 +10,27 @@ is another life. Hints are read from the text and are not part of the catalog.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import Diagnostic, InternalError
 from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema import ast
 from omnigraph.schema.build import build
-from omnigraph.schema.catalog import Catalog, EntityKind, GraphType, InterfaceType, Property
+from omnigraph.schema.catalog import (
+    Backfill,
+    Catalog,
+    EntityKind,
+    GraphType,
+    InterfaceType,
+    Property,
+)
 from omnigraph.schema.compile import parse_schema
 from omnigraph.schema.findings import Findings
-from omnigraph.schema.literals import Literal, literal_value
+from omnigraph.schema.literals import literal_value
 from omnigraph.schema.migrate.codes import HintCode
-from omnigraph.schema.migrate.types import can_copy
+from omnigraph.schema.migrate.types import TypeChange, can_copy, type_change
 from omnigraph.schema.resolve import annotation, expand, property_type
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backfill:
-    """What rows get that have no value: a literal, or the value of another property."""
-
-    value: Literal | None = None
-    copy_of: int | None = None
-    """The stable number of an accepted property."""
-    text: str
-    """As it was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +59,7 @@ def resolve(
     first = max(accepted.next_id, numbers_from or 0)
     source = Source(name=source_name, text=text)
     numbering = _Continued(accepted, schema, source, first)
-    catalog = build(schema, numbering)
+    catalog = replace(build(schema, numbering), aliases=accepted.aliases)
     numbering.findings.raise_if_any()
     used = numbering.next_free - first
     return Desired(
@@ -100,6 +96,9 @@ class _Continued:
         self.findings = Findings(source)
         self.warnings = Findings(source)
         self.backfills: dict[int, Backfill] = {}
+        """What this change fills rows with."""
+        self._remembered: dict[int, Backfill] = {}
+        """What earlier changes did, for rows that a merge may still bring."""
 
     @property
     def next_id(self) -> int:
@@ -124,7 +123,12 @@ class _Continued:
         found = self._continued_property(owner_id, owner, decl)
         number = found.id if found is not None else self._new()
         self._read_backfill(number, owner, found, decl)
+        if found is not None and found.backfill is not None and _holds_on(found, decl):
+            self._remembered[number] = found.backfill
         return number
+
+    def backfill(self, property_id: int) -> Backfill | None:
+        return self.backfills.get(property_id) or self._remembered.get(property_id)
 
     def _new(self) -> int:
         self.next_free += 1
@@ -258,3 +262,9 @@ class _Continued:
             self.findings.add(HintCode.BACKFILL_TYPE, value.span, message)
         else:
             self.backfills[number] = Backfill(copy_of=source.id, text=value.text)
+
+
+def _holds_on(found: Property, decl: ast.PropertyDecl) -> bool:
+    """Whether a value of a property is one of its type to come, too."""
+    wanted = property_type(decl.type)
+    return wanted is not None and type_change(found.type, wanted) is not TypeChange.OTHER

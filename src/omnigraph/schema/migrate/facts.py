@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from omnigraph.schema.catalog import (
@@ -108,6 +109,7 @@ def _add_properties(found: Things, owner: GraphType | InterfaceType) -> None:
             ("description", None): prop.description,
             ("annotations", None): prop.annotations,
         }
+        facts["backfill", None] = prop.backfill
         if prop.embed is not None:
             facts["embed", None] = (numbers[prop.embed.source], prop.embed.model)
         said = {fact: value for fact, value in facts.items() if value not in (None, ())}
@@ -117,7 +119,9 @@ def _add_properties(found: Things, owner: GraphType | InterfaceType) -> None:
 # -- back ----------------------------------------------------------------------------------------
 
 
-def catalog_of(things: Things, next_id: int) -> Catalog:
+def catalog_of(
+    things: Things, next_id: int, aliases: Mapping[int, int] = MappingProxyType({})
+) -> Catalog:
     """The catalog that says these things. They must not contradict each other."""
     names = {n: t.name for n, t in things.items()}
     owned: dict[int, list[Thing]] = {}
@@ -137,7 +141,9 @@ def catalog_of(things: Things, next_id: int) -> Catalog:
             nodes[thing.name] = _node(thing, properties, names)
         elif thing.kind == "edge":
             edges[thing.name] = _edge(thing, properties, names)
-    return Catalog(interfaces=interfaces, nodes=nodes, edges=edges, next_id=next_id)
+    return Catalog(
+        interfaces=interfaces, nodes=nodes, edges=edges, next_id=next_id, aliases=aliases
+    )
 
 
 def _properties(things: Iterable[Thing], names: Mapping[int, str]) -> tuple[Property, ...]:
@@ -159,6 +165,7 @@ def _properties(things: Iterable[Thing], names: Mapping[int, str]) -> tuple[Prop
                 description=facts.get(("description", None)),
                 embed=Embed(source=names[embed[0]], model=embed[1]) if embed else None,
                 annotations=_annotations(facts),
+                backfill=facts.get(("backfill", None)),
             )
         )
     return tuple(found)

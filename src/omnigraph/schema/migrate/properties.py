@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from omnigraph.schema.catalog import GraphType, InterfaceType, Property, Scalar
-from omnigraph.schema.migrate.desired import Backfill, Desired
+from omnigraph.schema.catalog import Backfill, GraphType, InterfaceType, Property, Scalar
+from omnigraph.schema.migrate.desired import Desired
 from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind
 from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
 

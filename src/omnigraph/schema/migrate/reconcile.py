@@ -3,21 +3,25 @@
     base, ours, theirs -> facts -> [reconcile] -> a schema, or what somebody has to decide
 
 A fact that only one side changed is as that side says. Both sides may say the same. What both added
-under one name is one thing, with the number of ours. Everything else is a conflict.
+under one name is one thing, with the number of ours. Everything else is a conflict, and a choice
+decides it (ADR 0019).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from omnigraph.errors import SchemaError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.migrate.constraints import Rule, member_order
+from omnigraph.schema.migrate.aliases import aliases_of, one_numbering
+from omnigraph.schema.migrate.constraints import Rule
 from omnigraph.schema.migrate.desired import resolve
 from omnigraph.schema.migrate.facts import Fact, Facts, Thing, Things, catalog_of, things_of
+from omnigraph.schema.migrate.numbers import renumber, same_additions
+from omnigraph.schema.migrate.schema_words import FACT_WORDS, MISSING, UNKNOWN, fact_text
 from omnigraph.schema.render import render
 
 Prefer = Literal["ours", "theirs"]
@@ -29,6 +33,26 @@ class SchemaText:
 
     catalog: Catalog
     source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaChoices:
+    """What was decided about a schema before two are made one."""
+
+    prefer: Prefer | None = None
+    """For every conflict that nothing else decides."""
+    things: Mapping[int, Prefer] = field(default_factory=dict[int, Prefer])
+    """For conflicts about a type, with its properties, or about one property; by number."""
+    facts: Mapping[tuple[int, Fact], Prefer] = field(default_factory=dict[tuple[int, Fact], Prefer])
+    """Whose fact is taken although only one side changed it."""
+    kept: frozenset[int] = frozenset()
+    """What goes on although a side dropped it."""
+
+    def side(self, thing: Thing) -> Prefer | None:
+        """Who decides conflicts about a thing."""
+        own = self.things.get(thing.id)
+        owner = self.things.get(thing.owner) if thing.owner is not None else None
+        return own or owner or self.prefer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,73 +76,89 @@ class Reconciled:
 
     schema: SchemaText
     conflicts: tuple[SchemaConflict, ...] = ()
-    renumbered: Mapping[int, int] = field(default_factory=dict[int, int])
-    """Numbers of theirs that go on as numbers of ours: types, table lives and properties."""
+    numbers: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Numbers of other states that go on as numbers of this schema: types, table lives and
+    properties."""
+    revived: frozenset[int] = frozenset()
+    """What goes on although a side dropped it."""
     numbers_used: int = 0
     """How many numbers are new: properties that an interface of one side brings to a node of the
     other."""
 
 
 def reconcile(
-    base: SchemaText,
+    base: SchemaText | Things,
     ours: SchemaText,
     theirs: SchemaText,
     *,
-    prefer: Prefer | None = None,
+    choices: SchemaChoices | None = None,
     numbers_from: int = 0,
 ) -> Reconciled:
-    """Merge two schemas. ``prefer`` decides conflicts; those of the whole remain.
+    """Merge two schemas. ``choices`` decide conflicts; some of the whole remain.
 
-    New numbers, where any are needed, are handed out from ``numbers_from`` on.
+    The base may be made of several (``virtual_base``). New numbers, where any are needed, are
+    handed out from ``numbers_from`` on.
     """
-    if theirs.catalog == base.catalog or theirs.catalog == ours.catalog:
-        return Reconciled(schema=ours)
-    if ours.catalog == base.catalog:
-        return Reconciled(schema=theirs)
-    return _Merge(base.catalog, ours, theirs, prefer, numbers_from).run()
-
-
-_MISSING = object()
+    known = one_numbering([ours.catalog, theirs.catalog])
+    before = things_of(base.catalog) if isinstance(base, SchemaText) else base
+    decided = choices or SchemaChoices()
+    if not known and isinstance(base, SchemaText) and not decided.facts and not decided.kept:
+        if theirs.catalog in (base.catalog, ours.catalog):
+            return Reconciled(schema=ours)
+        if ours.catalog == base.catalog:
+            return Reconciled(schema=theirs)
+    before = renumber(before, known)
+    mine, other = (renumber(things_of(s.catalog), known) for s in (ours, theirs))
+    added = same_additions(before, mine, other)
+    numbers = one_numbering([ours.catalog, theirs.catalog], added.items())
+    return _Merge(before, ours, theirs, numbers, decided, numbers_from).run()
 
 
 class _Merge:
     def __init__(
         self,
-        base: Catalog,
+        base: Things,
         ours: SchemaText,
         theirs: SchemaText,
-        prefer: Prefer | None,
+        numbers: Mapping[int, int],
+        choices: SchemaChoices,
         numbers_from: int,
     ) -> None:
+        self._numbers = numbers
         self._numbers_from = numbers_from
-        self._base = things_of(base)
+        self._base = renumber(base, numbers)
         self._ours = things_of(ours.catalog)
-        self._our_schema = ours
+        self._theirs = renumber(things_of(theirs.catalog), numbers)
+        self._our_schema, self._their_schema = ours, theirs
         self._next_id = max(ours.catalog.next_id, theirs.catalog.next_id)
-        their_things = things_of(theirs.catalog)
-        self._renumbered = _same_additions(self._base, self._ours, their_things)
-        self._theirs = renumber(their_things, self._renumbered)
-        self._prefer = prefer
-        self._revived: set[int | None] = set()
-        """Types that one side dropped and that go on all the same."""
+        self._choices = choices
+        self._revived: dict[int, Prefer] = {}
+        """What one side dropped and goes on all the same, with the side that has it."""
         self._conflicts: list[SchemaConflict] = []
 
     def run(self) -> Reconciled:
-        merged: Things = {}
-        for number in [*self._ours, *(n for n in self._theirs if n not in self._ours)]:
-            thing = self._thing(number)
-            if thing is not None:
-                merged[number] = thing
-        merged = {n: t for n, t in merged.items() if t.owner is None or t.owner in merged}
-        self._check_whole(merged)
+        present = self._present()
+        merged = {n: self._thing(n, t) for n, t in present.items()}
+        merged = self._whole(merged)
         if self._conflicts:
-            return Reconciled(schema=self._our_schema, conflicts=tuple(self._conflicts))
+            return Reconciled(
+                schema=self._our_schema, conflicts=tuple(self._conflicts), numbers=self._numbers
+            )
         return self._finished(merged)
 
     def _finished(self, merged: Things) -> Reconciled:
-        catalog = catalog_of(merged, self._next_id)
-        if things_of(catalog) == self._ours:
-            return Reconciled(schema=self._our_schema, renumbered=self._renumbered)
+        aliases = aliases_of(self._numbers)
+        parts: dict[str, Any] = {"numbers": self._numbers, "revived": frozenset(self._revived)}
+        if merged == self._ours:
+            ours = self._our_schema
+            catalog = replace(ours.catalog, aliases=aliases)
+            return Reconciled(schema=replace(ours, catalog=catalog), **parts)
+        catalog = catalog_of(merged, self._next_id, aliases)
+        if merged == self._theirs:
+            # The text is theirs with everything that only a text has.
+            return Reconciled(
+                schema=SchemaText(catalog=catalog, source=self._their_schema.source), **parts
+            )
         source = render(catalog)
         try:
             compile_schema(source)
@@ -129,73 +169,119 @@ class _Merge:
                 property_name=None,
                 message=f"the two schemas do not fit together: {e.diagnostics[0].message}",
             )
-            return Reconciled(schema=self._our_schema, conflicts=(conflict,))
+            return Reconciled(schema=self._our_schema, conflicts=(conflict,), numbers=self._numbers)
         # The order of the text, as every catalog has it.
         written = resolve(catalog, source, numbers_from=self._numbers_from)
         return Reconciled(
             schema=SchemaText(catalog=written.catalog, source=source),
-            renumbered=self._renumbered,
             numbers_used=written.numbers_used,
+            **parts,
         )
+
+    # -- what there is ---------------------------------------------------------------------------
+
+    def _present(self) -> Things:
+        """Everything that goes on: types before what they own."""
+        found: Things = {}
+        both = {**self._theirs, **self._ours}
+        for number in [*self._ours, *(n for n in self._theirs if n not in self._ours)]:
+            thing = both[number]
+            if thing.owner is not None and thing.owner not in found:
+                continue
+            if self._goes_on(thing):
+                found[number] = thing
+        return found
+
+    def _goes_on(self, thing: Thing) -> bool:
+        here, there = thing.id in self._ours, thing.id in self._theirs
+        base = self._base.get(thing.id)
+        if (here and there) or base is None:
+            return True
+        if thing.owner in self._revived:
+            return True  # It goes on with its type.
+        keeper: Prefer = "ours" if here else "theirs"
+        if thing.id in self._choices.kept:
+            self._revived[thing.id] = keeper
+            return True
+        if not self._changed(base, thing, self._ours if here else self._theirs):
+            return False
+        side = self._choices.side(thing)
+        if side == keeper:
+            self._revived[thing.id] = keeper
+            return True
+        if side is None:
+            dropper, other = ("{theirs}", "{ours}") if here else ("{ours}", "{theirs}")
+            message = f"{self._named(base)} was dropped on {dropper} and changed on {other}"
+            self._conflict(base, message)
+        return False
+
+    def _changed(self, base: Thing, kept: Thing, side: Things) -> bool:
+        """Whether the side that kept a thing said anything new about it or what it owns."""
+        if kept.facts != base.facts:
+            return True
+        own, was = (
+            {n: t.facts for n, t in things.items() if t.owner == base.id}
+            for things in (side, self._base)
+        )
+        return own != was
 
     # -- one thing -------------------------------------------------------------------------------
 
-    def _thing(self, number: int) -> Thing | None:
+    def _thing(self, number: int, thing: Thing) -> Thing:
         base, ours, theirs = (side.get(number) for side in (self._base, self._ours, self._theirs))
         if ours is None or theirs is None:
-            kept = ours or theirs
-            if base is None or kept is None or kept.owner in self._revived:
-                return kept  # Only one side has ever had it, or it goes on with its owner.
-            return self._dropped(base, kept, by_ours=ours is None)
+            taken = self._choices.facts.get((number, ("nullable", None)))
+            if taken is not None and taken != ("theirs" if ours is None else "ours"):
+                # The other side has no values for it, and was decided for.
+                return replace(thing, facts={**thing.facts, ("nullable", None): True})
+            return thing
         before = base.facts if base is not None else {}
         facts: Facts = {}
         for fact in [*ours.facts, *(f for f in theirs.facts if f not in ours.facts)]:
             value = self._fact(ours, fact, before, theirs)
-            if value is not _MISSING:
+            if value is not MISSING:
                 facts[fact] = value
         return replace(ours, facts=facts)
 
-    def _dropped(self, base: Thing, kept: Thing, *, by_ours: bool) -> Thing | None:
-        """One side has dropped it. What the other said about it since would be lost."""
-        side = self._theirs if by_ours else self._ours
-        new = [t for t in side.values() if t.owner == base.id and t.id not in self._base]
-        if kept.facts == base.facts and not new:
-            return None
-        dropper, other = ("{ours}", "{theirs}") if by_ours else ("{theirs}", "{ours}")
-        if self._prefer is not None:
-            if (self._prefer == "ours") == by_ours:
-                return None
-            self._revived.add(kept.id)
-            return kept
-        message = f"{self._named(base)} was dropped on {dropper} and changed on {other}"
-        self._conflict(base, message)
-        return None
-
     def _fact(self, ours: Thing, fact: Fact, before: Facts, theirs: Thing) -> Any:
         was, mine, other = (
-            facts.get(fact, _MISSING) for facts in (before, ours.facts, theirs.facts)
+            facts.get(fact, MISSING) for facts in (before, ours.facts, theirs.facts)
         )
-        if mine == other or other == was:
+        if mine == other:
+            return mine
+        taken = self._choices.facts.get((ours.id, fact)) or self._with_members(fact)
+        if taken is not None:
+            return mine if taken == "ours" else other
+        if other == was:
             return mine
         if mine == was:
             return other
         if fact[0] == "values" and all(isinstance(v, frozenset) for v in (was, mine, other)):
             return (mine & other) | (mine - was) | (other - was)
-        if self._prefer is not None:
-            return mine if self._prefer == "ours" else other
-        texts = [self._text(fact, value, ours) for value in (was, mine, other)]
-        what = _WORDS.get(fact[0], fact[0])
+        side = self._choices.side(ours)
+        if side is not None:
+            return mine if side == "ours" else other
+        texts = [fact_text(fact, value, self._find) for value in (was, mine, other)]
+        what = FACT_WORDS.get(fact[0], fact[0])
         subject = f"{what} of {self._named(ours)}"
         message = f"{subject} is {texts[1]} on {{ours}} and {texts[2]} on {{theirs}}"
-        if was is not _MISSING:
+        if was is not MISSING and was is not UNKNOWN:
             message += f" (it was {texts[0]})"
         self._conflict(ours, message, *texts)
         return mine
 
+    def _with_members(self, fact: Fact) -> Prefer | None:
+        """The side that a rule about something revived comes from."""
+        which = fact[1]
+        members = which.members if isinstance(which, Rule) else (which,)
+        return next((self._revived[m] for m in members if m in self._revived), None)
+
     # -- the whole -------------------------------------------------------------------------------
 
-    def _check_whole(self, merged: Things) -> None:
+    def _whole(self, merged: Things) -> Things:
         """Names stand once, and everything that is referred to is there."""
+        while (changed := self._referring(merged)) is not None:
+            merged = changed
         seen: dict[tuple[str, int | None, str], Thing] = {}
         for thing in merged.values():
             name = thing.name.lower() if thing.kind == "edge" else thing.name
@@ -203,12 +289,37 @@ class _Merge:
             if other is not thing:
                 message = f"two sides call different things {self._named(thing)}"
                 self._conflict(thing, message)
-            for number in _references(thing):
-                if number not in merged:
+        return merged
+
+    def _referring(self, merged: Things) -> Things | None:
+        """The same without something that refers to what is gone, or with that; None if all is
+        well, or told as conflicts."""
+        told: list[tuple[Thing, str]] = []
+        for thing in merged.values():
+            for fact, number in _references(thing):
+                if number in merged:
+                    continue
+                has: Prefer = "ours" if number in self._ours else "theirs"
+                side = self._choices.side(thing)
+                if side is None:
                     gone = self._ours.get(number) or self._theirs.get(number)
                     what = self._named(gone) if gone is not None else str(number)
                     message = f"{self._named(thing)} needs {what}, which the other side dropped"
-                    self._conflict(thing, message)
+                    told.append((thing, message))
+                elif side == has:
+                    return self._with(merged, number, has)
+                else:
+                    return _without(merged, thing, fact)
+        for thing, message in told:
+            self._conflict(thing, message)
+        return None
+
+    def _with(self, merged: Things, number: int, side: Prefer) -> Things:
+        """The same with something that a side dropped, and with what that owns."""
+        things = self._ours if side == "ours" else self._theirs
+        self._revived[number] = side
+        owned = {n: t for n, t in things.items() if t.owner == number}
+        return {**merged, number: things[number], **owned}
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -238,43 +349,11 @@ class _Merge:
             return f"{thing.kind} {thing.name}"
         return f"{self._find(thing.owner).name}.{thing.name}"
 
-    def _text(self, fact: Fact, value: Any, thing: Thing) -> str:
+
+def _references(thing: Thing) -> Iterable[tuple[Fact, int]]:
+    """Facts with numbers that must be there for them to mean something."""
+    for fact, value in thing.facts.items():
         what, which = fact
-        if value is _MISSING:
-            return "nothing"
-        if isinstance(which, Rule):
-            return f"@{which.word}"
-        if what in ("source", "target") and isinstance(value, int):
-            return self._find(value).name
-        if what == "key":
-            return ", ".join(self._find(m).name if isinstance(m, int) else m for m in value)
-        if what == "cardinality":
-            return f"@card({value.low}..{'' if value.high is None else value.high})"
-        if isinstance(value, frozenset):
-            names: Iterable[str] = sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
-            return f"enum({', '.join(names)})"
-        return f"'{value}'" if isinstance(value, str) else str(value)
-
-
-_WORDS = {
-    "name": "the name",
-    "type": "the type",
-    "values": "the values",
-    "nullable": "the nullability",
-    "key": "the key",
-    "source": "the source",
-    "target": "the target",
-    "cardinality": "the cardinality",
-    "embed": "the embedding",
-    "description": "the description",
-    "instruction": "the instruction",
-    "annotations": "the annotations",
-}
-
-
-def _references(thing: Thing) -> Iterable[int]:
-    """Numbers that must be there for this to mean something."""
-    for (what, which), value in thing.facts.items():
         members: Sequence[Any] = ()
         if isinstance(which, Rule):
             members = which.members
@@ -286,58 +365,53 @@ def _references(thing: Thing) -> Iterable[int]:
             members = value
         elif what == "embed":
             members = (value[0],)
-        yield from (m for m in members if isinstance(m, int))
+        yield from ((fact, m) for m in members if isinstance(m, int))
 
 
-def _same_additions(base: Things, ours: Things, theirs: Things) -> dict[int, int]:
-    """What both sides added under one name, as numbers of theirs to numbers of ours."""
-    found: dict[int, int] = {}
-
-    def key(thing: Thing, owners: Mapping[int, int]) -> tuple[str, int | None, str]:
-        owner = thing.owner
-        return thing.kind, owners.get(owner, owner) if owner is not None else None, thing.name
-
-    mine = {key(t, {}): t for n, t in ours.items() if n not in base}
-    # Owners come before what they own.
-    for number, thing in theirs.items():
-        if number in base or number in ours:
-            continue
-        same = mine.get(key(thing, found))
-        if same is not None:
-            found[number] = same.id
-            if same.kind in ("node", "edge"):
-                found[thing.facts["incarnation", None]] = same.facts["incarnation", None]
-    return found
+def _without(merged: Things, thing: Thing, fact: Fact) -> Things:
+    """The same without a fact; without the thing where it is nothing without the fact."""
+    if fact[0] in ("source", "target"):
+        return {n: t for n, t in merged.items() if thing.id not in (n, t.owner)}
+    facts = {f: value for f, value in thing.facts.items() if f != fact}
+    return {**merged, thing.id: replace(thing, facts=facts)}
 
 
-def renumber(things: Things, numbers: Mapping[int, int]) -> Things:
-    """The same things under other numbers."""
-    if not numbers:
-        return things
+# -- several bases ---------------------------------------------------------------------------------
 
-    def moved(value: Any) -> Any:
-        if isinstance(value, Rule):
-            members = tuple(moved(m) for m in value.members)
-            return replace(value, members=tuple(sorted(members, key=member_order)))
-        if isinstance(value, tuple):
-            return tuple(moved(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        return numbers.get(value, value) if is_number else value
 
+def virtual_base(base: Callable[[], Things], one: Things, other: Things) -> Things:
+    """Two common ancestors as one, over what *they* have in common.
+
+    What they contradict each other about is unknown: then both sides of a merge count as changed.
+    """
+    if one == other:
+        return one
+    before = base()
     found: Things = {}
-    for number, thing in things.items():
-        facts = {
-            (what, moved(which)): moved(value) if what in _NUMBERED else value
-            for (what, which), value in thing.facts.items()
-        }
-        owner = thing.owner
-        found[numbers.get(number, number)] = Thing(
-            id=numbers.get(number, number),
-            kind=thing.kind,
-            owner=numbers.get(owner, owner) if owner is not None else None,
-            facts=facts,
-        )
+    for number in {**one, **other}:
+        was, mine, theirs = (things.get(number) for things in (before, one, other))
+        if mine is None or theirs is None:
+            kept = mine or theirs
+            if kept is not None and (was is None or kept.facts != was.facts):
+                # Changed here and dropped there: whoever drops or keeps it has to say so.
+                facts: Facts = kept.facts if was is None else dict.fromkeys(kept.facts, UNKNOWN)
+                facts = {**facts, ("name", None): kept.name}
+                found[number] = replace(kept, facts=facts)
+            continue
+        facts = {}
+        for fact in {**mine.facts, **theirs.facts}:
+            values = [
+                thing.facts.get(fact, MISSING) if thing is not None else MISSING
+                for thing in (was, mine, theirs)
+            ]
+            value = _one_of(*values)
+            if value is not MISSING:
+                facts[fact] = value
+        found[number] = replace(mine, facts=facts)
     return found
 
 
-_NUMBERED = ("incarnation", "key", "source", "target", "embed")
+def _one_of(was: Any, mine: Any, other: Any) -> Any:
+    if mine == other or other == was:
+        return mine
+    return other if mine == was else UNKNOWN

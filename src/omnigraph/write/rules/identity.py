@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from omnigraph.schema.catalog import EdgeType, GraphType
+from omnigraph.schema.identity import canonical_ids
+from omnigraph.write.delta import TableDelta
+from omnigraph.write.rules.arrays import pc, true_at
+from omnigraph.write.rules.findings import Finding, member_values, row_finding
+from omnigraph.write.rules.words import not_derived, single
 
 
 def is_keyed(graph_type: GraphType) -> bool:
@@ -15,3 +20,21 @@ def identity_members(graph_type: GraphType) -> tuple[str, ...]:
     if isinstance(graph_type, EdgeType) and graph_type.keyed:
         return ("src", "dst", *graph_type.key)
     return graph_type.key or ("id",)
+
+
+def check_derived(delta: TableDelta) -> list[Finding]:
+    """Ids that do not follow from the key: of rows that were written under another one."""
+    if not is_keyed(delta.type) or not delta.rows.num_rows:
+        return []
+    members = identity_members(delta.type)
+    expected = canonical_ids(delta.type, delta.rows)
+    # A missing member is told as a missing value.
+    rows = true_at(pc.fill_null(pc.not_equal(delta.rows.column("id"), expected), False))
+    ids = delta.rows.column("id")
+
+    def message(index: int) -> str:
+        row = int(rows[index])
+        values = member_values(delta.rows, members, row)
+        return not_derived(delta.type, members, values, ids[row].as_py())
+
+    return row_finding(delta, rows, rule="key", property_name=single(members), message=message)

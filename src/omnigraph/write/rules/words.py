@@ -9,10 +9,11 @@ functions take plain values; nothing here looks anything up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from omnigraph.errors import Violation
-from omnigraph.schema.catalog import EdgeType, GraphType
+from omnigraph.schema.catalog import EdgeType, GraphType, Property
 
 TEXT_LENGTH_MAX = 120
 """Longer values are cut in messages: a megabyte of text helps nobody."""
@@ -102,4 +103,23 @@ def out_of_bounds(edge: EdgeType, source: str, number: int) -> str:
     return (
         f"@card violation on edge {edge.name}: "
         f"source '{text_of(source)}' has {number} edges ({bound})"
+    )
+
+
+def not_derived(
+    graph_type: GraphType, members: Sequence[str], values: Sequence[Any], entity_id: str
+) -> str:
+    """An id that another key was made of."""
+    where = f"{graph_type.name}.{member_name(members)}"
+    return (
+        f"@key violation on {where}: id '{text_of(entity_id)}' does not follow from "
+        f"{member_text(values)}"
+    )
+
+
+def no_place(graph_type: GraphType, prop: Property, value: Any) -> str:
+    """A value that a type does not have."""
+    return (
+        f"value {text_of(value)!r} of {graph_type.name}.{prop.name} has no place in "
+        f"{replace(prop.type, nullable=False)}"
     )

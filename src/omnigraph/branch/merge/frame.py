@@ -1,0 +1,114 @@
+"""The columns in which a merge compares one type, whatever each state calls and types them.
+
+    rows of a state, its declaration -> [frame] -> rows in the columns of the schema to come
+
+A value that the type to come does not hold is null there. Its text then stands in a column beside
+it, so that it still differs from other values, is taken along with its side, and can be told.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.branch.merge.images import ENDPOINTS, Images, MergeProperty
+from omnigraph.load.jsontext import json_text
+from omnigraph.schema.arrow import arrow_type, table_schema
+from omnigraph.schema.catalog import Backfill, GraphType
+from omnigraph.schema.migrate.columns import column_of
+from omnigraph.schema.migrate.exact import misfits
+from omnigraph.schema.migrate.types import TypeChange, type_change
+
+_BESIDE = "\0"
+"""Begins the name of a column with texts; no property is called so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """One type of a merge, as the schema to come declares it."""
+
+    type: GraphType
+    backfills: Mapping[int, Backfill]
+    converted: frozenset[str] = frozenset()
+    """Properties that a state has in a type whose values may have no place here."""
+
+    @staticmethod
+    def of(
+        graph_type: GraphType,
+        states: Iterable[GraphType | None],
+        backfills: Mapping[int, Backfill],
+    ) -> Frame:
+        """The frame for some states of a type."""
+        converted: set[str] = set()
+        for state in states:
+            kinds = {p.id: p.type for p in state.properties} if state is not None else {}
+            converted |= {
+                p.name
+                for p in graph_type.properties
+                if p.id in kinds and type_change(kinds[p.id], p.type) is TypeChange.OTHER
+            }
+        return Frame(type=graph_type, backfills=backfills, converted=frozenset(converted))
+
+    @cached_property
+    def columns(self) -> pa.Schema:
+        """Every column but the id; any may be null where a state has no row."""
+        fields = [f.with_nullable(True) for f in table_schema(self.type) if f.name != "id"]
+        return pa.schema([*fields, *(pa.field(_BESIDE + n, pa.string()) for n in self._texts)])
+
+    @cached_property
+    def properties(self) -> tuple[MergeProperty, ...]:
+        """What is compared: endpoints first where there are some, then as they are declared."""
+        ends = tuple(c for c in self.type.system_columns if c != "id")
+        first = [MergeProperty(name=ENDPOINTS, columns=ends)] if ends else []
+        own = [n for n in table_schema(self.type).names if n not in self.type.system_columns]
+        return (
+            *first,
+            *(
+                MergeProperty(name=n, columns=(n, _BESIDE + n) if n in self.converted else (n,))
+                for n in own
+            ),
+        )
+
+    @property
+    def _texts(self) -> list[str]:
+        return sorted(self.converted)
+
+    def read(self, rows: pa.Table, declared: GraphType) -> pa.Table:
+        """Rows of another declaration of the type in these columns."""
+        if declared == self.type and not self.converted:
+            return pa.table(rows.select(self.columns.names).columns, schema=self.columns)
+        columns: list[pa.Array | pa.ChunkedArray] = []
+        for column in self.columns:
+            if column.name.startswith(_BESIDE):
+                columns.append(self._text(rows, declared, column.name.removeprefix(_BESIDE)))
+            elif column.name in self.type.system_columns:
+                columns.append(rows.column(column.name))
+            else:
+                prop = self.type.by_name[column.name]
+                columns.append(column_of(declared, prop, self.backfills).make(rows))
+        return pa.table(columns, schema=self.columns)
+
+    def _text(self, rows: pa.Table, declared: GraphType, name: str) -> pa.Array | pa.ChunkedArray:
+        """The values of a property that have no place here, as texts."""
+        prop = self.type.by_name[name]
+        was = next((p for p in declared.properties if p.id == prop.id), None)
+        if was is None or arrow_type(was.type) == arrow_type(prop.type):
+            return pa.nulls(rows.num_rows, pa.string())
+        values = rows.column(was.name).combine_chunks()
+        lost = misfits(values, arrow_type(prop.type))
+        return pc.if_else(lost, json_text(values).cast(pa.string()), pa.scalar(None, pa.string()))
+
+    def misfits(self, ids: pa.Array, images: Images) -> Iterator[tuple[str, str, str]]:
+        """Ids, properties and texts of values that have no place here."""
+        for name in self._texts:
+            texts = images.rows.column(_BESIDE + name).combine_chunks()
+            for row in pc.indices_nonzero(texts.is_valid()).to_pylist():
+                if images.present[row]:
+                    yield ids[row].as_py(), name, texts[row].as_py()

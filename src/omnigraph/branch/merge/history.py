@@ -1,0 +1,169 @@
+"""The states of one merge as they are compared: under the numbers of the schema to come.
+
+    snapshots -> [history] -> their types, versions of tables, deltas, common ancestors
+
+Two branches may know one thing by two numbers, and a merge may keep what a side dropped. Then the
+common ancestors are taken to have had none of it: as if the side that has it had added it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from omnigraph.branch.delta import RowDelta, table_delta
+from omnigraph.branch.types import TypePair
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.schema.catalog import Backfill, Catalog, GraphType
+from omnigraph.schema.migrate.constraints import Rule
+from omnigraph.schema.migrate.facts import Things, catalog_of, things_of
+from omnigraph.schema.migrate.numbers import renumber
+from omnigraph.storage.names import TableVersion
+from omnigraph.write.delta import NO_IDS
+
+TypeId = tuple[int, int]
+"""Stable number and incarnation of a type: what it is, whatever it is called."""
+
+
+class History:
+    """Snapshots of one merge with the deltas between them, each made once."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        ours: Snapshot,
+        theirs: Snapshot,
+        *,
+        numbers: Mapping[int, int] | None = None,
+        revived: frozenset[int] = frozenset(),
+        backfills: Mapping[int, Backfill] | None = None,
+    ) -> None:
+        self._repository = repository
+        self.numbers = numbers or {}
+        self._revived = revived
+        self._sides = {ours.head.id, theirs.head.id}
+        self.theirs = theirs
+        self.backfills = backfills or {}
+        self._catalogs: dict[tuple[str, bool], Catalog] = {}
+        self._deltas: dict[tuple[TypeId, str, str], RowDelta] = {}
+
+    def type(self, snapshot: Snapshot, type_id: TypeId) -> GraphType | None:
+        """A type as a snapshot declares it."""
+        types = self.catalog(snapshot).types()
+        return next((t for t in types if (t.id, t.incarnation) == type_id), None)
+
+    def catalog(self, snapshot: Snapshot) -> Catalog:
+        """The schema of a snapshot under the numbers of this merge."""
+        whole = not self._revived or snapshot.head.id in self._sides
+        key = (snapshot.schema_hash, whole)
+        if key not in self._catalogs:
+            catalog = self._repository.schema(snapshot.schema_hash).catalog
+            if self.numbers or not whole:
+                things = renumber(things_of(catalog), self.numbers)
+                things = things if whole else _without(things, self._revived)
+                catalog = catalog_of(things, catalog.next_id)
+            self._catalogs[key] = catalog
+        return self._catalogs[key]
+
+    def pin(self, snapshot: Snapshot, type_id: TypeId) -> TablePin | None:
+        """The version of a table, by what the type is and not by its name."""
+        if self.type(snapshot, type_id) is None:
+            return None
+        numbers = self.numbers
+        return next(
+            (
+                p
+                for p in snapshot.pins.values()
+                if type_id
+                == (
+                    numbers.get(p.type_id, p.type_id),
+                    numbers.get(p.incarnation, p.incarnation),
+                )
+            ),
+            None,
+        )
+
+    def version(self, snapshot: Snapshot, type_id: TypeId) -> TableVersion | None:
+        """The same as its name alone; None while the table has no rows."""
+        pin = self.pin(snapshot, type_id)
+        return pin.name if pin is not None else None
+
+    def open(self, type_id: TypeId, snapshot: Snapshot) -> None:
+        """Open a table ahead of those who are going to read it at the same time."""
+        pin = self.pin(snapshot, type_id)
+        if pin is not None:
+            self._repository.table(pin)
+
+    def delta(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
+        """What changed in one table between two snapshots."""
+        key = (type_id, before.head.id, after.head.id)
+        if key not in self._deltas:
+            self._deltas[key] = self._made(type_id, before, after)
+        return self._deltas[key]
+
+    def _made(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
+        types = TypePair(before=self.type(before, type_id), after=self.type(after, type_id))
+        pins = self.pin(before, type_id), self.pin(after, type_id)
+        names = [pin.name if pin is not None else None for pin in pins]
+        if names[0] == names[1] and types.before == types.after:
+            return _nothing(types)
+        tables = [self._repository.table(pin) if pin is not None else None for pin in pins]
+        return table_delta(tables[0], tables[1], types)
+
+    def bases(self, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
+        """The best common ancestors of two snapshots."""
+        return best_ancestors(self._repository, one, other)
+
+
+def best_ancestors(repository: Repository, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
+    """The common ancestors of two snapshots that are behind no other one."""
+    lineage, known = repository.lineage, {s.head.id: s for s in (one, other)}
+    found = lineage.merge_bases(one, other)
+    return tuple(known.get(c.id) or lineage.snapshot(c.place) for c in found)
+
+
+def _nothing(types: TypePair) -> RowDelta:
+    """Two versions that are one."""
+    places, ops = np.empty(0, np.int64), np.empty(0, np.int8)
+    return RowDelta(
+        types=types, tables=(None, None), ids=NO_IDS, ops=ops, before=places, after=places
+    )
+
+
+def _without(things: Things, gone: frozenset[int]) -> Things:
+    """Everything but some things, what they own, and what is said with them."""
+    left = {n: t for n, t in things.items() if n not in gone and t.owner not in gone}
+    return _consistent(left)
+
+
+def _consistent(things: Things) -> Things:
+    """Edges whose ends are left, and rules about what is left."""
+    kept = {
+        n: t
+        for n, t in things.items()
+        if all(t.facts.get((end, None), n) in things for end in ("source", "target"))
+    }
+    kept = {n: t for n, t in kept.items() if t.owner is None or t.owner in kept}
+
+    def means_something(what: str, which: object, value: object) -> bool:
+        members: Sequence[object] = ()
+        if isinstance(which, Rule):
+            members = which.members
+        elif what == "key" and isinstance(value, tuple):
+            members = value
+        elif what == "implements":
+            members = (which,)
+        elif what == "embed" and isinstance(value, tuple):
+            members = value[:1]
+        return all(m in kept for m in members if isinstance(m, int))
+
+    return {
+        n: replace(
+            t,
+            facts={(w, k): v for (w, k), v in t.facts.items() if means_something(w, k, v)},
+        )
+        for n, t in kept.items()
+    }

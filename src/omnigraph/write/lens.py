@@ -1,0 +1,146 @@
+"""The committed state as another schema will show it, before anything is rewritten.
+
+    pinned tables, schema to come -> [lens] -> rows in the columns to come -> the one validator
+
+Types and properties are matched by number. A column that stays is read as it is stored; one that is
+converted or filled is made while it is read. So a merge or a change of the schema is checked whole
+before a single file is written, and tables are reshaped only if that is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from omnigraph.manifest.snapshot import TablePin
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Backfill, Catalog, GraphType
+from omnigraph.schema.migrate.columns import Made, column_of
+from omnigraph.storage.tables import Table
+from omnigraph.write.delta import GraphDelta
+from omnigraph.write.rules.arrays import among
+from omnigraph.write.txn import WriteTxn
+from omnigraph.write.validate import Validated, validate
+
+
+def backfills_of(catalog: Catalog) -> dict[int, Backfill]:
+    """What rows of a time before a property get, by the number of the property."""
+    return {p.id: p.backfill for t in catalog.types() for p in t.properties if p.backfill}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lens:
+    """A pinned state under a schema to come. Implements ``CommittedState``."""
+
+    txn: WriteTxn
+    catalog: Catalog
+    """The schema to come."""
+    backfills: Mapping[int, Backfill]
+    """What rows without a value get, by the number of the property to come."""
+
+    @cached_property
+    def _declared(self) -> Mapping[tuple[int, int], GraphType]:
+        return {(t.id, t.incarnation): t for t in self.txn.schema.catalog.types()}
+
+    def declared(self, graph_type: GraphType) -> GraphType | None:
+        """A type to come as the pinned schema has it."""
+        return self._declared.get((graph_type.id, graph_type.incarnation))
+
+    def row_count(self, table_key: str) -> int:
+        """Committed rows."""
+        pin = self._pin(self.catalog.table(table_key))
+        return pin.row_count if pin is not None else 0
+
+    def lookup(
+        self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
+    ) -> pa.Table:
+        """Committed rows whose ``column`` is among ``values``."""
+        wanted = list(dict.fromkeys((column, *columns)))
+        made = self._columns(self.catalog.table(table_key), wanted)
+        table = self._table(self.catalog.table(table_key))
+        if table is None:
+            return self._empty(table_key, columns)
+        stored = made[column].stored
+        if stored is not None:
+            reads = tuple(dict.fromkeys([stored, *(n for m in made.values() for n in m.reads)]))
+            rows = _made(made, wanted, table.lookup(stored, values, reads))
+        else:
+            rows = self.scan(table_key, tuple(wanted))
+            rows = rows.filter(among(rows.column(column), values))
+        return rows.select(list(columns))
+
+    def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
+        """All committed rows, projected."""
+        graph_type = self.catalog.table(table_key)
+        table = self._table(graph_type)
+        if table is None:
+            return self._empty(table_key, columns)
+        made = self._columns(graph_type, columns)
+        return _made(made, columns, table.columns(_reads(made)))
+
+    def batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same piece by piece, blobs as plain bytes."""
+        table = self._table(graph_type)
+        if table is None:
+            return
+        made = self._columns(graph_type, columns)
+        for batch in table.batches(_reads(made)):
+            yield _made(made, columns, pa.Table.from_batches([batch]))
+
+    def stored_batches(
+        self, graph_type: GraphType, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Pieces in the names and types that are stored."""
+        table = self._table(graph_type)
+        if table is not None:
+            yield from table.batches(columns)
+
+    def _pin(self, graph_type: GraphType) -> TablePin | None:
+        pin = self.txn.pin_of(graph_type)
+        if pin is not None:
+            # The read set names tables as the pinned state does.
+            self.txn.consulted.add(pin.table_key)
+        return pin
+
+    def _table(self, graph_type: GraphType) -> Table | None:
+        pin = self._pin(graph_type)
+        return self.txn.repository.table(pin) if pin is not None else None
+
+    def _columns(self, graph_type: GraphType, names: Sequence[str]) -> dict[str, Made]:
+        return {name: self._column(graph_type, name) for name in names}
+
+    def _column(self, graph_type: GraphType, name: str) -> Made:
+        before = self.declared(graph_type)
+        if name in graph_type.system_columns or before is None or before == graph_type:
+            field = table_schema(graph_type).field(name)
+            return Made(
+                field=field, reads=(name,), make=lambda rows: rows.column(name), stored=name
+            )
+        return column_of(before, graph_type.by_name[name], self.backfills)
+
+    def _empty(self, table_key: str, columns: Sequence[str]) -> pa.Table:
+        schema = table_schema(self.catalog.table(table_key))
+        return pa.schema([schema.field(c) for c in columns]).empty_table()
+
+
+def _reads(made: Mapping[str, Made]) -> list[str]:
+    # Constants need to know how many rows there are: any column says that.
+    return list(dict.fromkeys(n for m in made.values() for n in m.reads)) or ["id"]
+
+
+def _made(made: Mapping[str, Made], names: Sequence[str], rows: pa.Table) -> pa.Table:
+    """Columns to come from stored ones. Values may still be missing where they must not be."""
+    schema = pa.schema([made[name].field.with_nullable(True) for name in names])
+    return pa.table([made[name].make(rows) for name in names], schema=schema)
+
+
+def validated(txn: WriteTxn, delta: GraphDelta, *, violations_max: int = 20) -> Validated:
+    """Check a delta against the pinned state, as the schema shows it that is to hold."""
+    if delta.schema is None:
+        return validate(txn.schema.catalog, delta, txn, violations_max=violations_max)
+    catalog = delta.schema.catalog
+    lens = Lens(txn=txn, catalog=catalog, backfills=backfills_of(catalog))
+    return validate(catalog, delta, lens, violations_max=violations_max)

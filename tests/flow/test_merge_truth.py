@@ -1,0 +1,373 @@
+"""Merges of branches that changed their schema: no dangling edge, no lost value, no lie in counts.
+
+Each case was once wrong; the matrix in tests/model has their neighbours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph.branch.diff import Diff
+from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.revert import revert
+from omnigraph.branch.merge.run import merge
+from omnigraph.manifest.snapshot import TableChange
+from omnigraph.schema.catalog import Catalog
+
+AB = """
+node A { k: String @key  x: I32? }
+edge E: A -> A { w: I32? }
+"""
+
+
+def a(key: str, **data: Any) -> dict[str, Any]:
+    return {"type": "A", "data": {"k": key, **data}}
+
+
+def e(source: str, target: str, name: str, kind: str = "E") -> dict[str, Any]:
+    return {"edge": kind, "from": source, "to": target, "data": {"id": name}}
+
+
+class Two:
+    """A graph with the branches ``main`` and ``s``."""
+
+    def __init__(self, root: str, schema: str = AB, *rows: dict[str, Any]) -> None:
+        self.graph = omnigraph.init(root, schema)
+        if rows:
+            self.graph.load(list(rows))
+        self.graph.branches.create("s")
+
+    def apply(self, branch: str, text: str) -> None:
+        assert self.graph.schema_apply(text, branch=branch, confirm=True).applied
+
+    def load(self, branch: str, *rows: dict[str, Any], mode: str = "merge") -> None:
+        assert self.graph.load(list(rows), mode=mode, branch=branch).commit is not None
+
+    def delete(self, branch: str, kind: str, key: str) -> None:
+        assert self.graph.mutate(f'delete {kind} where k = "{key}"', branch=branch).commit
+
+    def set(self, branch: str, key: str, what: str) -> None:
+        text = f'update A set {{ {what} }} where k = "{key}"'
+        assert self.graph.mutate(text, branch=branch).commit
+
+    def merge(self, source: str = "s", into: str = "main", **options: Any) -> MergeResult:
+        """Merge; a dry run must say the same, and counts must be those of the difference."""
+        repository = self.graph._repository
+        before = repository.head(into).snapshot
+        seen = merge(repository, source, into=into, dry_run=True, **options)
+        done = merge(repository, source, into=into, **options)
+        assert (seen.outcome, seen.conflicts) == (done.outcome, ())
+        if done.commit is not None:
+            self.counted(before, repository.head(into).snapshot)
+        return done
+
+    def counted(self, before: Any, after: Any) -> None:
+        diff = Diff(self.graph._repository, before, after)
+        assert dict(after.head.changes) == dict(diff.counts)
+        assert self.graph.upkeep.check(full=True).findings == ()
+
+    def conflicts(self, source: str = "s", into: str = "main", **options: Any) -> set[Any]:
+        repository = self.graph._repository
+        head = repository.head(into).snapshot.head
+        seen = merge(repository, source, into=into, dry_run=True, **options)
+        with pytest.raises(omnigraph.MergeConflictError) as caught:
+            merge(repository, source, into=into, **options)
+        assert caught.value.conflicts == seen.conflicts
+        assert repository.head(into).snapshot.head == head
+        return {(str(c.kind), c.type_name, c.entity_id) for c in seen.conflicts}
+
+    def rows(self, kind: str = "A", branch: str = "main") -> dict[str, dict[str, Any]]:
+        with omnigraph.open(self.graph.uri) as fresh:
+            found = {r["id"]: r for r in fresh.snapshot(branch).rows(kind)}
+        return {
+            i: {n: v for n, v in row.items() if n not in ("id", "k")} for i, row in found.items()
+        }
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.graph.snapshot().catalog
+
+
+@pytest.fixture
+def store_root(tmp_path: Path) -> str:
+    return str(tmp_path / "graph")
+
+
+@pytest.fixture
+def two(store_root: str) -> Two:
+    return Two(store_root, AB, a("a", x=1), a("b", x=2))
+
+
+# -- 1: dangling edges -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deleter", ["s", "main"])
+@pytest.mark.parametrize("changer", ["s", "main", "both", "drawer's"])
+def test_an_edge_to_a_deleted_node_is_an_orphan_whoever_changed_the_schema(
+    two: Two, deleter: str, changer: str
+) -> None:
+    drawer = {"s": "main", "main": "s"}[deleter]
+    for branch in {"both": ["s", "main"], "drawer's": [drawer]}.get(changer, [changer]):
+        two.apply(branch, AB.replace("x: I32?", f"x: I32?  {branch}: String?"))
+    two.delete(deleter, "A", "b")
+    two.load(drawer, e("a", "b", "e1"))
+    assert two.conflicts() == {("orphan_edge", "E", "e1")}
+    assert two.conflicts("main", "s") == {("orphan_edge", "E", "e1")}
+    two.merge(prefer="ours")
+    kept = two.rows("E")
+    assert (set(two.rows()), set(kept)) == (
+        ({"a"}, set()) if deleter == "main" else ({"a", "b"}, {"e1"})
+    )
+
+
+@pytest.mark.parametrize("deleter", ["s", "main"])
+def test_an_edge_of_a_new_type_to_a_deleted_node_is_an_orphan(two: Two, deleter: str) -> None:
+    drawer = {"s": "main", "main": "s"}[deleter]
+    two.apply(drawer, AB + "edge F: A -> A\n")
+    two.load(drawer, e("a", "b", "f1", "F"))
+    two.delete(deleter, "A", "b")
+    assert two.conflicts() == {("orphan_edge", "F", "f1")}
+    two.merge(prefer="theirs")
+    assert set(two.rows("F")) == ({"f1"} if drawer == "s" else set())
+
+
+# -- 2: values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("retyper", ["s", "main"])
+def test_values_of_another_type_are_a_conflict_not_null(store_root: str, retyper: str) -> None:
+    other = {"s": "main", "main": "s"}[retyper]
+    two = Two(store_root, "node A { k: String @key  v: String? }\n")
+    two.apply(retyper, "node A { k: String @key  v: I64? }\n")
+    two.load(other, a("t", v="seven"))
+    two.load(retyper, a("n", v=7))
+    assert two.conflicts() == {("schema_conflict", "A", "t")}
+    two.merge(prefer="ours")
+    if retyper == "main":
+        assert two.rows() == {"n": {"v": 7}}
+    else:
+        assert two.rows() == {"t": {"v": "seven"}}
+        assert str(two.catalog.nodes["A"].by_name["v"].type) == "String?"
+
+
+def test_both_gave_a_property_another_type_and_a_side_decides(store_root: str) -> None:
+    two = Two(store_root, "node A { k: String @key  v: String? }\n")
+    two.apply("main", "node A { k: String @key  v: I64? }\n")
+    two.apply("s", "node A { k: String @key  v: F64? }\n")
+    two.load("main", a("m", v=7))
+    two.load("s", a("s", v=0.5), a("whole", v=3.0))
+    assert two.conflicts() == {("schema_conflict", "A", None)}
+    two.merge(prefer="ours")
+    # What an integer can be is one; the rest of theirs is not taken.
+    assert two.rows() == {"m": {"v": 7}, "whole": {"v": 3}}
+
+
+def test_a_widening_is_reverted_without_a_loss(store_root: str) -> None:
+    two = Two(store_root, AB, a("a", x=1))
+    two.apply("main", AB.replace("x: I32?", "x: I64?"))
+    widened = two.graph.snapshot().commit
+    two.load("main", a("b", x=5))
+    assert revert(two.graph._repository, widened).outcome == "merged"
+    assert two.rows() == {"a": {"x": 1}, "b": {"x": 5}}
+    assert str(two.catalog.nodes["A"].by_name["x"].type) == "I32?"
+
+
+def test_a_widening_with_large_values_is_not_reverted_silently(store_root: str) -> None:
+    two = Two(store_root, AB, a("a", x=1))
+    two.apply("main", AB.replace("x: I32?", "x: I64?"))
+    widened = two.graph.snapshot().commit
+    two.load("main", a("b", x=2**40))
+    with pytest.raises(omnigraph.MergeConflictError) as caught:
+        revert(two.graph._repository, widened)
+    assert [(c.kind, c.entity_id) for c in caught.value.conflicts] == [("schema_conflict", "b")]
+    assert two.rows() == {"a": {"x": 1}, "b": {"x": 2**40}}
+
+
+# -- 3: keys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changer", ["s", "main"])
+def test_a_key_that_changed_against_rows_of_the_other_side(store_root: str, changer: str) -> None:
+    other = {"s": "main", "main": "s"}[changer]
+    two = Two(store_root, "node A { k: String @key  c: String }\n")
+    two.apply(changer, "node A { k: String  c: String @key }\n")
+    two.load(changer, a("one", c="same"))
+    two.load(other, a("two", c="same"))
+    assert two.conflicts() == {("schema_conflict", "A", "two")}
+    two.merge(prefer="ours")
+    rows = {r["id"]: (r["k"], r["c"]) for r in two.graph.snapshot().rows("A")}
+    assert rows == ({"same": ("one", "same")} if changer == "main" else {"two": ("two", "same")})
+
+
+# -- 5: what is no conflict, and what can be decided ---------------------------------------------------
+
+FILLED = AB.replace("x: I32?", 'x: I32?  c: String @backfill("no")')
+
+
+@pytest.mark.parametrize("filler", ["s", "main"])
+def test_a_backfill_is_no_change(two: Two, filler: str) -> None:
+    other = {"s": "main", "main": "s"}[filler]
+    two.apply(filler, FILLED)
+    two.delete(other, "A", "b")
+    two.set(other, "a", "x: 9")
+    two.load(other, a("n", x=3))
+    two.merge()
+    assert two.rows() == {"a": {"x": 9, "c": "no"}, "n": {"x": 3, "c": "no"}}
+
+
+@pytest.mark.parametrize("filler", ["s", "main"])
+def test_a_property_made_required_with_a_backfill_is_no_change(two: Two, filler: str) -> None:
+    other = {"s": "main", "main": "s"}[filler]
+    two.load("main", a("z"))
+    two.merge("main", "s")
+    two.apply(filler, AB.replace("x: I32?", "x: I32 @backfill(0)"))
+    two.delete(other, "A", "z")
+    two.load(other, a("n"))
+    two.merge()
+    assert two.rows() == {"a": {"x": 1}, "b": {"x": 2}, "n": {"x": 0}}
+
+
+@pytest.mark.parametrize("dropper", ["s", "main"])
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+def test_a_dropped_property_against_values(two: Two, dropper: str, prefer: str) -> None:
+    other = {"s": "main", "main": "s"}[dropper]
+    two.apply(dropper, AB.replace("x: I32?", ""))
+    two.set(other, "a", "x: 9")
+    two.load(other, a("n", x=3))
+    assert two.conflicts() == {("schema_conflict", "A", None)}
+    two.merge(prefer=prefer)
+    stays = (prefer == "ours") == (other == "main")
+    rows = {"a": {"x": 9}, "b": {"x": 2}, "n": {"x": 3}}
+    assert two.rows() == (rows if stays else {key: {} for key in rows})
+
+
+@pytest.mark.parametrize("dropper", ["s", "main"])
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+def test_a_dropped_type_against_rows(store_root: str, dropper: str, prefer: str) -> None:
+    other = {"s": "main", "main": "s"}[dropper]
+    text = "node A { k: String @key  x: I32? }\nnode B { k: String @key }\n"
+    two = Two(store_root, text, {"type": "B", "data": {"k": "old"}})
+    two.apply(dropper, "node A { k: String @key  x: I32? }\n")
+    two.load(other, {"type": "B", "data": {"k": "new"}})
+    two.load(dropper, a("n"))
+    assert two.conflicts() == {("schema_conflict", "B", None)}
+    two.merge(prefer=prefer)
+    stays = (prefer == "ours") == (other == "main")
+    assert ("B" in two.catalog.nodes) == stays
+    if stays:
+        assert set(two.rows("B")) == {"old", "new"}
+    assert set(two.rows()) == {"n"}
+
+
+@pytest.mark.parametrize("ruler", ["s", "main"])
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+@pytest.mark.parametrize("rule", ["@range(x, 0..10)", "@unique(x)"])
+def test_a_new_rule_against_a_new_row(two: Two, ruler: str, prefer: str, rule: str) -> None:
+    other = {"s": "main", "main": "s"}[ruler]
+    two.apply(ruler, AB.replace("x: I32?", f"x: I32?  {rule}"))
+    two.load(ruler, a("m", x=7))
+    two.load(other, a("n", x=30 if "range" in rule else 7))
+    (found,) = two.conflicts()
+    assert found[:2] == ("schema_conflict", "A")
+    two.merge(prefer=prefer)
+    holds = (prefer == "ours") == (ruler == "main")
+    declared = two.catalog.nodes["A"]
+    assert bool(declared.ranges or declared.unique) == holds
+    assert set(two.rows()) == ({"a", "b", "m"} if holds else {"a", "b", "m", "n"})
+
+
+def test_resolutions_decide_about_the_schema(two: Two) -> None:
+    two.apply("main", AB.replace("x: I32?", ""))
+    two.set("s", "a", "x: 9")
+    line = b'{"node": "A", "property": "x", "take": "theirs"}\n'
+    two.merge(resolutions=line)
+    assert two.rows() == {"a": {"x": 9}, "b": {"x": 2}}
+    with pytest.raises(omnigraph.InputError, match=r"A\.x is not in conflict"):
+        two.load("s", a("q"))
+        two.load("main", a("r"))
+        merge(two.graph._repository, "s", resolutions=line)
+
+
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+def test_several_edges_to_deleted_nodes_are_decided(two: Two, prefer: str) -> None:
+    two.load("main", e("a", "b", "e1"), e("b", "b", "e2"), e("b", "a", "e3"))
+    two.delete("s", "A", "b")
+    assert {found[0] for found in two.conflicts()} == {"orphan_edge"}
+    two.merge(prefer=prefer)
+    if prefer == "ours":
+        assert (set(two.rows()), set(two.rows("E"))) == ({"a", "b"}, {"e1", "e2", "e3"})
+    else:
+        assert (set(two.rows()), set(two.rows("E"))) == ({"a"}, set())
+
+
+# -- 6: merging again --------------------------------------------------------------------------------
+
+
+def test_the_same_addition_is_one_in_every_later_merge(two: Two) -> None:
+    grown = AB.replace("x: I32?", "x: I32?  c: String?") + "node N { k: String @key }\n"
+    for branch in ("main", "s"):
+        two.apply(branch, grown)
+        two.load(branch, a(branch, c=branch), {"type": "N", "data": {"k": branch}})
+    two.merge()
+    for number in range(3):
+        two.load("s", a(f"s{number}", c="s"), {"type": "N", "data": {"k": f"s{number}"}})
+        two.load("main", a(f"m{number}", c="m"), {"type": "N", "data": {"k": f"m{number}"}})
+        two.merge()
+        two.load("main", a(f"o{number}", c="o"))
+        two.load("s", a(f"t{number}", c="t"))
+        two.merge("main", "s")
+    two.merge("s", "main")
+    assert two.rows() == two.rows(branch="s")
+    assert two.rows("N") == two.rows("N", branch="s")
+    assert len(two.rows()) == 4 + 4 * 3
+
+
+def test_a_rename_that_one_side_takes_back_after_criss_cross_merges(two: Two) -> None:
+    repository = two.graph._repository
+    renamed = AB.replace("x: I32?", 'y: I32? @rename_from("x")')
+    two.load("s", a("s"))
+    two.apply("main", renamed)
+    old = {b: repository.head(b).snapshot for b in ("main", "s")}
+    merge(repository, old["main"], into="s")
+    merge(repository, old["s"], into="main")
+    two.apply("s", AB.replace("x: I32?", 'x: I32? @rename_from("y")'))
+    two.load("main", a("m"))
+    two.merge()
+    assert "x" in two.catalog.nodes["A"].by_name
+    assert set(two.rows()) == {"a", "b", "s", "m"}
+
+
+def test_both_sides_make_a_property_required_over_deleted_rows(store_root: str) -> None:
+    two = Two(store_root, AB, a("a", x=1), a("null"))
+    for branch in ("main", "s"):
+        two.delete(branch, "A", "null")
+        two.apply(branch, AB.replace("x: I32?", "x: I32"))
+        two.load(branch, a(branch, x=3))
+    two.merge()
+    assert two.rows() == {"a": {"x": 1}, "main": {"x": 3}, "s": {"x": 3}}
+
+
+# -- 4: counts ---------------------------------------------------------------------------------------
+
+
+def test_counts_of_schema_changes_are_those_of_the_difference(two: Two) -> None:
+    repository = two.graph._repository
+    two.load("main", e("a", "b", "e1"))
+    for text in (
+        FILLED,
+        AB.replace("x: I32?", "x: I64?  d: String?"),
+        AB.replace("x: I32?", "x: I64  d: String @backfill(x)").replace("(x)", '("d")'),
+        "node A { k: String @key }\n",
+    ):
+        before = repository.head("main").snapshot
+        two.apply("main", text)
+        two.counted(before, repository.head("main").snapshot)
+    assert [dict(c.changes) for c in two.graph.commits()][:3] == [
+        {"edge:E": TableChange(deleted=1)},
+        {"node:A": TableChange(updated=2)},
+        {},
+    ]
