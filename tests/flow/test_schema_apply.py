@@ -525,6 +525,30 @@ def test_a_schema_change_of_somebody_else_is_not_undone(graph: omnigraph.Graph) 
     assert graph.snapshot().schema == theirs_text
 
 
+@pytest.mark.parametrize(
+    "added",
+    [
+        person(f"{ALL}  email: String?"),
+        person(ALL) + "node Empty { k: String @key }\n",
+        person(f"{ALL}\n@unique(nick)"),
+        person(ALL.replace("age: I32?", "age: I64?")),
+        person(ALL.replace("age: I32?", 'years: I32? @rename_from("age")')),
+        person(ALL).replace("node Person", 'node Person @description("people")'),
+    ],
+)
+def test_nothing_that_somebody_else_has_just_changed_is_undone(tmp_path: Path, added: str) -> None:
+    """Also what no row has lost anything by, and without a word of confirmation."""
+    with omnigraph.init(tmp_path / "g", person(ALL)) as graph:
+        with pytest.raises(omnigraph.ConflictError, match="changed meanwhile") as caught:
+            overtaken(
+                graph,
+                person(f"{ALL}  phone: I32?"),
+                lambda theirs: theirs.schema_apply(added),
+            )
+        assert caught.value.kind == "read_set_conflict"
+        assert graph.snapshot().schema == added
+
+
 def test_the_same_change_of_somebody_else_is_enough(graph: omnigraph.Graph) -> None:
     text = person(f"{ALL}  email: String?")
     done = overtaken(graph, text, lambda theirs: theirs.schema_apply(text))
