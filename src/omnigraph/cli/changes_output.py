@@ -16,6 +16,7 @@ import orjson
 
 from omnigraph.branch.feed.blocks import ChangeBlock
 from omnigraph.branch.feed.reader import ChangePage
+from omnigraph.branch.feed.schema import SchemaStep
 from omnigraph.cli.streams import encodes, is_terminal, one_line, printable, stdout_writer
 
 if TYPE_CHECKING:
@@ -107,6 +108,18 @@ def _block_lines(block: ChangeBlock, look: Look) -> Iterator[Line]:
     if block.continued or block.next_page_token is not None:
         head.append(("  (more on the next page)", QUIET_STYLE))
     yield head
+    for step in block.schema.steps if block.schema is not None else ():
+        yield [("  schema: ", ""), (one_line(_step_text(step, look.arrow)), "")]
     for change in block.changes:
         for line in change_lines(change, look):
             yield [("  ", ""), *line]
+
+
+def _step_text(step: SchemaStep, arrow: str) -> str:
+    """A step of a schema change in a few words."""
+    words = step.op.replace("_", " ")
+    subject = step.type_name
+    if step.property_name is not None:
+        subject = f"{subject}.{step.property_name}"
+    ends = [end for end in (step.before, step.after) if end is not None]
+    return f"{words} {subject}" + (f" ({f' {arrow} '.join(ends)})" if ends else "")

@@ -24,6 +24,7 @@ from omnigraph.branch.changes import EntityChange, parse_change, pieces
 from omnigraph.branch.delta import RowDelta
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.feed.chosen import ChangeFilter
+from omnigraph.branch.feed.schema import SchemaChange, schema_change
 from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot
@@ -129,6 +130,8 @@ class ChangeBlock:
     """Each change as JSON."""
     place: ManifestPlace
     """Where the commit's snapshot is found."""
+    schema: SchemaChange | None = None
+    """What it changed about the schema, on the first of its pages: to be followed first."""
     continued: bool = False
     """More changes of this commit are on the next page."""
     next_page_token: str | None = None
@@ -144,7 +147,10 @@ class ChangeBlock:
 
     def to_json(self) -> str:
         """One line of JSON, without its end."""
-        parts = [f'"cause":{_json(self.cause.to_dict())}', f'"changes":[{",".join(self.lines)}]']
+        parts = [f'"cause":{_json(self.cause.to_dict())}']
+        if self.schema is not None:
+            parts.append(f'"schema":{_json(self.schema.to_dict())}')
+        parts.append(f'"changes":[{",".join(self.lines)}]')
         if self.continued:
             parts.append('"continued":true')
         if self.next_page_token is not None:
@@ -153,10 +159,10 @@ class ChangeBlock:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``changes show --json`` shows it."""
-        shown: dict[str, Any] = {
-            "cause": self.cause.to_dict(),
-            "changes": [change.to_dict() for change in self.changes],
-        }
+        shown: dict[str, Any] = {"cause": self.cause.to_dict()}
+        if self.schema is not None:
+            shown["schema"] = self.schema.to_dict()
+        shown["changes"] = [change.to_dict() for change in self.changes]
         if self.continued:
             shown["continued"] = True
         if self.next_page_token is not None:
@@ -191,6 +197,15 @@ class BlockReader:
             offset = 0
         self._keep(None)
         return found, True
+
+    def schema(
+        self, before: Snapshot, after: Snapshot, chosen: ChangeFilter, offset: int
+    ) -> SchemaChange | None:
+        """What changed about the schema; told with the first changes of a commit."""
+        if offset or before.schema_hash == after.schema_hash:
+            return None
+        schemas = [self._repository.schema(s.schema_hash) for s in (before, after)]
+        return schema_change(schemas[0], schemas[1], chosen)
 
     def _unfinished(self, diff: Diff, found: list[str]) -> tuple[list[str], bool]:
         self._keep(diff)

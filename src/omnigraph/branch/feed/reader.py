@@ -194,6 +194,7 @@ class FeedReader:
             cause=Cause.of(commit),
             lines=tuple(lines),
             place=commit.place,
+            schema=self._blocks.schema(before, after, chosen, offset),
             next_page_token=None if is_last else following.encode(),
         )
 
@@ -326,12 +327,14 @@ class FeedReader:
             if room.is_full:
                 break
             lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
+            schema = self._blocks.schema(before, after, chosen, offset)
             # With a filter, commits that changed nothing of it are passed over.
-            if lines or (is_last and chosen.is_everything):
+            if lines or (is_last and (schema is not None or chosen.is_everything)):
                 block = ChangeBlock(
                     cause=Cause.of(commit),
                     lines=tuple(lines),
                     place=commit.place,
+                    schema=schema,
                     continued=not is_last,
                 )
                 blocks.append(block)
