@@ -61,6 +61,7 @@ class Two:
         seen = merge(repository, source, into=into, dry_run=True, **options)
         done = merge(repository, source, into=into, **options)
         assert (seen.outcome, seen.conflicts) == (done.outcome, ())
+        assert dict(seen.changes) == dict(done.changes)
         if done.commit is not None:
             self.counted(before, repository.head(into).snapshot)
         return done

@@ -16,7 +16,7 @@ A delta keeps ids and positions. Images are read when somebody asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
@@ -35,7 +35,6 @@ from omnigraph.branch.values import Mask, same_mask
 from omnigraph.errors import InternalError
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
@@ -171,12 +170,6 @@ def table_delta(before: Table | None, after: Table | None, types: TypePair) -> R
         before=np.concatenate([absent[0], pairs[0][changed], old.positions[deleted]])[order],
         after=np.concatenate([new.positions[inserted], pairs[1][changed], absent[2]])[order],
     )
-
-
-def recount(before: GraphType, after: GraphType) -> Callable[[Table | None, Table], TableChange]:
-    """How many entities change between two versions under two declarations of their type."""
-    types = TypePair(before=before, after=after)
-    return lambda old, new: table_delta(old, new, types).counts
 
 
 def differs(column: ColumnPair, before: pa.Table, after: pa.Table) -> Mask:

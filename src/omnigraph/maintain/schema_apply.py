@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.branch.delta import recount
+from omnigraph.branch.refilled import refilled
 from omnigraph.errors import (
     ConflictError,
     ErrorKind,
@@ -26,7 +26,6 @@ from omnigraph.maintain.purge import PurgeReport, hard_drops, purge
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
-from omnigraph.schema.catalog import Backfill
 from omnigraph.schema.migrate import (
     Desired,
     DropMode,
@@ -49,7 +48,7 @@ from omnigraph.write.reshaping import (
     named_schema,
     reshape_of,
 )
-from omnigraph.write.stage import BulkChange, BulkWork, Recount
+from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
 
@@ -284,26 +283,17 @@ def _tables(
     Files of types that are to be written ``anew`` hold nothing of what was dropped.
     """
     found: dict[str, BulkWork] = {}
+    lens = Lens(txn=txn, catalog=desired.catalog, backfills=desired.backfills)
     for pair in pairs:
         rework = reshape_of(pair, desired.backfills)
         if rework is not None and txn.pin_of(pair.after) is not None:
             found[pair.after.table_key] = BulkWork(
                 type=pair.after,
                 actions=(Action.REWORK,),
-                change=TableChange(),
+                change=TableChange(updated=refilled(lens, pair)),
                 staged=(rework, RewriteAll()) if pair.after.id in anew else (rework,),
-                recount=_counted(pair, desired.backfills) if rework.made else None,
             )
     return found
-
-
-def _counted(pair: TypePair, backfills: Mapping[int, Backfill]) -> Recount:
-    """How many rows get another value."""
-    old = {p.id for p in pair.before.properties}
-    new = [backfills[p.id] for p in pair.after.properties if p.id not in old and p.id in backfills]
-    if any(fill.value is not None for fill in new):  # Every row gets it: nobody has to look.
-        return lambda _, after: TableChange(updated=after.row_count)
-    return recount(pair.before, pair.after)
 
 
 def _refuse_unsupported(plan: SchemaPlan) -> None:

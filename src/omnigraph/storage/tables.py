@@ -431,7 +431,8 @@ class TableStore:
             else:
                 for change in changes:
                     current = self._commit(uri, space, current, change, schema, base, moves)
-        if current is None:
+        if current is None or current.version == start:
+            # The manifest of the base would be taken for one that nobody needs any more.
             raise InternalError(f"nothing to stage on {path}")
         hit(FailPoint.STAGE_AFTER_COMMIT)
         made = space.staged(current.version)

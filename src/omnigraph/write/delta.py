@@ -8,7 +8,7 @@ effect, and the same delta is validated again on a newer snapshot when a race is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -21,7 +21,6 @@ from omnigraph.manifest.repository import AcceptedSchema
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.changes import Rework
-from omnigraph.storage.tables import Table
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())
 
@@ -72,8 +71,8 @@ class TableDelta:
     """The rows were written under another schema: their ids may not follow from the key."""
     reshape: Rework | None = None
     """What happens to the columns of the table before the rows are written."""
-    recount: Callable[[Table | None, Table], TableChange] | None = None
-    """How this changes the table, counted when it is there: filled columns are in no row of it."""
+    refilled: int = 0
+    """Committed rows that this does not name and that get another value by ``reshape``."""
     adopt: TablePin | None = None
     """A version that exists already and *is* the result, so that nothing has to be written. The
     rows and ids still say how it differs from what is committed: rules are checked by them."""

@@ -61,6 +61,7 @@ from omnigraph.write.stage import (
     Staged,
     Stager,
     Work,
+    changes_of,
     table_actions,
     work_of,
 )
@@ -202,8 +203,6 @@ class _Operation:
         self._unknown_outcomes = 0
         self._outrun = False
         """A cleanup came in between: what this write began with may be gone."""
-        self._recounted: Mapping[str, TableChange] = {}
-        """Changes that were counted when they had been staged."""
         self._fence = Fence(repository, self._id)
         self._lease = Lease(repository.objects, self._id) if request.long else None
 
@@ -392,11 +391,6 @@ class _Operation:
             put = objects.put if self._lease is None else self._lease.renew
             self._intent = pool.submit(put, intent_name(self._id), content)
         staged = self._stager.stage(txn, work)
-        self._recounted = {
-            key: item.recount(txn.table_of(item.type), staged[key].table)
-            for key, item in work.items()
-            if item.recount is not None
-        }
         # The version of the manifest and the final names of the tables are written side by side.
         next_head = store.stage(txn.head, self._next(txn, work, staged))
         for item in staged.values():
@@ -555,16 +549,7 @@ class _Operation:
         """How the snapshot to come differs from the one that it replaces."""
         if self._adoption is not None:
             return self._adoption.changes
-        found = {key: self._recounted.get(key, item.change) for key, item in work.items()}
-        if self._schema is None:
-            return found
-        # What the schema does not name any more goes with its rows.
-        named = {(t.id, t.incarnation) for t in self._schema.catalog.types()}
-        for key, pin in base.pins.items():
-            if (pin.type_id, pin.incarnation) not in named and pin.row_count:
-                other = found.get(key, TableChange())
-                found[key] = replace(other, deleted=other.deleted + pin.row_count)
-        return {key: change for key, change in found.items() if change.total}
+        return changes_of(work, base, self._schema)
 
     def _sync_staged(
         self, bases: Mapping[str, Table | None], staged: dict[str, Staged], names: list[str]

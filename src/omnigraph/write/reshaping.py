@@ -52,10 +52,13 @@ def reshape_of(
             empty=changes.empty,
             made=changes.made,
         )
+    loosened = {name: True for name, nullable in changes.nullable.items() if nullable}
+    if not replace(changes, nullable=loosened):
+        return None
     return Reshape(
         dropped=changes.dropped,
         renamed=changes.renamed,
-        nullable={name: True for name, nullable in changes.nullable.items() if nullable},
+        nullable=loosened,
         empty=tuple(f.with_nullable(True) for f in changes.empty),
         made=tuple(replace(m, field=m.field.with_nullable(True)) for m in changes.made),
     )

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import AcceptedSchema, Repository
-from omnigraph.manifest.snapshot import TableChange, TablePin
+from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.changes import (
@@ -38,7 +38,6 @@ from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import TableOutcome, Validated
 
 T = TypeVar("T")
-Recount = Callable[[Table | None, Table], TableChange]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +79,9 @@ class TableWork:
         """The counts for the lineage."""
         return TableChange(
             inserted=self.outcome.inserted_count,
-            updated=self.outcome.updated_count,
+            updated=self.outcome.updated_count + self.delta.refilled,
             deleted=self.outcome.deleted_count,
         )
-
-    @property
-    def recount(self) -> Recount | None:
-        """How the counts are found once it is staged, if not from the rows alone."""
-        return self.delta.recount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +95,6 @@ class BulkWork:
     """For a patch: made on the version that the transaction pins. Reworks keep every row."""
     label: str = ""
     """Ends the name of the version that is made: what its maker wants to know it by."""
-    recount: Recount | None = None
-    """How the counts are found once it is staged, if not in ``change``."""
 
     @property
     def row_count(self) -> int:
@@ -166,6 +158,22 @@ def work_of(delta: GraphDelta, validated: Validated) -> dict[str, Work]:
 def _has_effect(work: TableWork) -> bool:
     # Overwriting an empty type with nothing is no change; any other replacement is.
     return work.change.total > 0 or work.delta.reshape is not None or work.delta.adopt is not None
+
+
+def changes_of(
+    work: Mapping[str, Work], base: Snapshot, schema: AcceptedSchema | None
+) -> dict[str, TableChange]:
+    """How the snapshot that work makes differs from its base, by table key."""
+    found = {key: item.change for key, item in work.items()}
+    if schema is None:
+        return found
+    # What the schema does not name any more goes with its rows.
+    named = {(t.id, t.incarnation) for t in schema.catalog.types()}
+    for key, pin in base.pins.items():
+        if (pin.type_id, pin.incarnation) not in named and pin.row_count:
+            other = found.get(key, TableChange())
+            found[key] = replace(other, deleted=other.deleted + pin.row_count)
+    return {key: change for key, change in found.items() if change.total}
 
 
 def table_actions(txn: WriteTxn, work: Mapping[str, Work]) -> tuple[TableAction, ...]:

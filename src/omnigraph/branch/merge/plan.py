@@ -90,8 +90,7 @@ class MergePlan:
             if (key in self.changed or key in taken_back) and (plan := self.at(key)) is not None:
                 delta = plan.delta(taken_back.get(key, NOTHING))
             if self._has_table(key):
-                declared = self.one.lens.declared(graph_type)
-                delta = reshaped(delta, graph_type, declared, self._history.backfills)
+                delta = reshaped(delta, graph_type, self.one.lens)
             if delta is not None:
                 tables[key] = delta
         return GraphDelta(

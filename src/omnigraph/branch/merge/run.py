@@ -42,7 +42,7 @@ from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import Receipt, WriteRequest, publish
 from omnigraph.write.reshaping import accept_schema, continued
-from omnigraph.write.stage import work_of
+from omnigraph.write.stage import changes_of, work_of
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import validate
 
@@ -301,7 +301,7 @@ def _look(
         found = validated(txn, delta, violations_max=sys.maxsize)
     except ConstraintError as e:
         raise work.conflicts_of(e) from e
-    return {key: item.change for key, item in work_of(delta, found).items() if item.change.total}
+    return changes_of(work_of(delta, found), txn.snapshot, delta.schema)
 
 
 def _published(work: ThreeWay, request: WriteRequest, receipt: Receipt) -> MergeResult:

@@ -11,7 +11,6 @@ here as sets of ids: a change of theirs that is undone is left out, one of ours 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.branch.delta import Op, RowDelta, recount
+from omnigraph.branch.delta import Op, RowDelta
 from omnigraph.branch.merge.bases import TableSides, places, read
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
@@ -44,11 +43,14 @@ from omnigraph.branch.merge.threeway import (
     assemble,
     three_way,
 )
+from omnigraph.branch.refilled import refilled
 from omnigraph.errors import Violation
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Backfill, GraphType
+from omnigraph.schema.catalog import GraphType
 from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair, reshape_of
+from omnigraph.write.rules.arrays import union
 from omnigraph.write.rules.words import no_place
 
 _KINDS = {
@@ -187,16 +189,13 @@ class TablePlan:
         return pa.table(columns, schema=schema)
 
 
-def reshaped(
-    delta: TableDelta | None,
-    graph_type: GraphType,
-    declared: GraphType | None,
-    backfills: Mapping[int, Backfill],
-) -> TableDelta | None:
+def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> TableDelta | None:
     """The change of a table together with that of its columns; None when there is neither."""
+    declared = lens.declared(graph_type)
     if declared is None or declared == graph_type:
         return delta
-    rework = reshape_of(TypePair(before=declared, after=graph_type), backfills, lenient=True)
+    pair = TypePair(before=declared, after=graph_type)
+    rework = reshape_of(pair, lens.backfills, lenient=True)
     if rework is None:
         return delta
     if delta is None:
@@ -205,8 +204,7 @@ def reshaped(
     return replace(
         delta,
         reshape=rework if delta.adopt is None else None,
-        # Columns that are filled change rows that no delta names.
-        recount=recount(declared, graph_type) if rework.made else None,
+        refilled=refilled(lens, pair, union([delta.rows.column("id"), delta.removed])),
     )
 
 
