@@ -234,7 +234,7 @@ class _Apply:
         checked = {step.type_id for step in plan.steps if step.checked}
         filled = {step.type_id for step in plan.steps if step.backfill is not None}
         asked = [pair for pair in pairs if pair.after.id in checked | filled]
-        lens = Lens(txn=txn, catalog=desired.catalog, backfills=desired.backfills)
+        lens = Lens.over(txn, desired.catalog, desired.backfills)
         violations, total = broken_rules(lens, asked)
         if not total:
             return
@@ -283,7 +283,7 @@ def _tables(
     Files of types that are to be written ``anew`` hold nothing of what was dropped.
     """
     found: dict[str, BulkWork] = {}
-    lens = Lens(txn=txn, catalog=desired.catalog, backfills=desired.backfills)
+    lens = Lens.over(txn, desired.catalog, desired.backfills)
     for pair in pairs:
         rework = reshape_of(pair, desired.backfills)
         if rework is not None and txn.pin_of(pair.after) is not None:

@@ -30,7 +30,7 @@ from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints
 from omnigraph.write.rules.findings import Finding, count, first, row_finding
 from omnigraph.write.rules.identity import check_derived, identity_members, is_keyed
-from omnigraph.write.rules.image import TableImage
+from omnigraph.write.rules.image import TableImage, bounded
 from omnigraph.write.rules.unique import check_repeats
 from omnigraph.write.rules.values import check_values
 from omnigraph.write.rules.words import no_place
@@ -72,6 +72,25 @@ def broken_rules(
             report.add(findings)
         if isinstance(pair.before, EdgeType) and isinstance(pair.after, EdgeType):
             report.add(_edges(stored, pair.before, pair.after, delta))
+    return report.shown, report.total
+
+
+def all_rules(lens: Lens, graph_type: GraphType) -> tuple[list[Violation], int]:
+    """The first rows of a table that a load would be refused for, and how many there are.
+
+    Whether both ends of an edge exist is asked elsewhere: that is about two tables.
+    """
+    report = _Report(VIOLATIONS_MAX)
+    stored = _Stored(lens, TypePair(before=graph_type, after=graph_type), None)
+    names = list(dict.fromkeys([*graph_type.system_columns, *graph_type.by_name]))
+    for rows in stored.batches(names):
+        delta = TableDelta(type=graph_type, mode=WriteMode.OVERWRITE, rows=rows)
+        report.add([*check_values(delta), *check_derived(delta)])
+    for group in graph_type.unique:
+        report.add(_repeats(stored, group))
+    if isinstance(graph_type, EdgeType) and bounded(graph_type):
+        image = _image(graph_type, stored.whole(("id", "src", "dst")))
+        report.add(check_cardinality({}, image, lens))
     return report.shown, report.total
 
 
@@ -214,20 +233,24 @@ def _groups(stored: _Stored) -> Iterator[list[Finding]]:
             continue
         names = {p.id: p.name for p in after.properties}
         group = tuple(names[m] if isinstance(m, int) else m for m in rule.members)
-        rows = stored.whole(list(dict.fromkeys(("id", *group))))
-        delta = TableDelta(type=after, mode=WriteMode.OVERWRITE, rows=rows)
-        yield check_repeats(delta, group)
+        yield _repeats(stored, group)
+
+
+def _repeats(stored: _Stored, group: tuple[str, ...]) -> list[Finding]:
+    rows = stored.whole(list(dict.fromkeys(("id", *group))))
+    delta = TableDelta(type=stored.pair.after, mode=WriteMode.OVERWRITE, rows=rows)
+    return check_repeats(delta, group)
 
 
 def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta) -> list[Finding]:
     lens = stored.lens
-    accepted, desired = lens.txn.schema.catalog, lens.catalog
+    accepted, desired = lens.stored, lens.catalog
     moved = any(
         accepted.nodes[old].id != desired.nodes[new].id
         for old, new in ((before.source, after.source), (before.target, after.target))
     )
-    bounded = stricter(before, after)
-    if not moved and not bounded:
+    tightened = stricter(before, after)
+    if not moved and not tightened:
         return []
     image = _image(after, stored.coming(("id", "src", "dst")))
     found: list[Finding] = []
@@ -237,7 +260,7 @@ def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta
         }
         images = {**nodes, after.table_key: image}
         found += check_endpoints(images, lens).get(after.table_key, [])
-    if bounded:
+    if tightened:
         found += check_cardinality({}, image, lens)
     return found
 

@@ -10,12 +10,13 @@ before a single file is written, and tables are reshaped only if that is publish
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
-from omnigraph.manifest.snapshot import TablePin
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.migrate.columns import Made, column_of
@@ -35,15 +36,36 @@ def backfills_of(catalog: Catalog) -> dict[int, Backfill]:
 class Lens:
     """A pinned state under a schema to come. Implements ``CommittedState``."""
 
-    txn: WriteTxn
+    repository: Repository
+    snapshot: Snapshot
+    stored: Catalog
+    """The schema of the state."""
     catalog: Catalog
     """The schema to come."""
     backfills: Mapping[int, Backfill]
     """What rows without a value get, by the number of the property to come."""
+    consulted: set[str] = field(default_factory=set[str])
+    """Table keys, as the state has them, that were read."""
+
+    @staticmethod
+    def over(txn: WriteTxn, catalog: Catalog, backfills: Mapping[int, Backfill]) -> Lens:
+        """What a transaction has pinned. What is read belongs to its read set."""
+        return Lens(
+            repository=txn.repository,
+            snapshot=txn.snapshot,
+            stored=txn.schema.catalog,
+            catalog=catalog,
+            backfills=backfills,
+            consulted=txn.consulted,
+        )
 
     @cached_property
     def _declared(self) -> Mapping[tuple[int, int], GraphType]:
-        return {(t.id, t.incarnation): t for t in self.txn.schema.catalog.types()}
+        return {(t.id, t.incarnation): t for t in self.stored.types()}
+
+    @cached_property
+    def _pins(self) -> Mapping[tuple[int, int], TablePin]:
+        return {(p.type_id, p.incarnation): p for p in self.snapshot.pins.values()}
 
     def declared(self, graph_type: GraphType) -> GraphType | None:
         """A type to come as the pinned schema has it."""
@@ -99,15 +121,14 @@ class Lens:
             yield from table.batches(columns)
 
     def _pin(self, graph_type: GraphType) -> TablePin | None:
-        pin = self.txn.pin_of(graph_type)
+        pin = self._pins.get((graph_type.id, graph_type.incarnation))
         if pin is not None:
-            # The read set names tables as the pinned state does.
-            self.txn.consulted.add(pin.table_key)
+            self.consulted.add(pin.table_key)
         return pin
 
     def _table(self, graph_type: GraphType) -> Table | None:
         pin = self._pin(graph_type)
-        return self.txn.repository.table(pin) if pin is not None else None
+        return self.repository.table(pin) if pin is not None else None
 
     def _columns(self, graph_type: GraphType, names: Sequence[str]) -> dict[str, Made]:
         return {name: self._column(graph_type, name) for name in names}
@@ -142,5 +163,5 @@ def validated(txn: WriteTxn, delta: GraphDelta, *, violations_max: int = 20) -> 
     if delta.schema is None:
         return validate(txn.schema.catalog, delta, txn, violations_max=violations_max)
     catalog = delta.schema.catalog
-    lens = Lens(txn=txn, catalog=catalog, backfills=backfills_of(catalog))
+    lens = Lens.over(txn, catalog, backfills_of(catalog))
     return validate(catalog, delta, lens, violations_max=violations_max)

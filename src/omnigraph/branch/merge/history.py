@@ -48,16 +48,25 @@ class History:
         self.theirs = theirs
         self.backfills = backfills or {}
         self._catalogs: dict[tuple[str, bool], Catalog] = {}
+        self._types: dict[tuple[str, bool], Mapping[TypeId, GraphType]] = {}
+        self._pins: dict[str, Mapping[TypeId, TablePin]] = {}
         self._deltas: dict[tuple[TypeId, str, str], RowDelta] = {}
 
     def type(self, snapshot: Snapshot, type_id: TypeId) -> GraphType | None:
         """A type as a snapshot declares it."""
-        types = self.catalog(snapshot).types()
-        return next((t for t in types if (t.id, t.incarnation) == type_id), None)
+        key = (snapshot.schema_hash, self._is_whole(snapshot))
+        if key not in self._types:
+            types = self.catalog(snapshot).types()
+            self._types[key] = {(t.id, t.incarnation): t for t in types}
+        return self._types[key].get(type_id)
+
+    def _is_whole(self, snapshot: Snapshot) -> bool:
+        """Whether nothing of its schema is left out."""
+        return not self._revived or snapshot.head.id in self._sides
 
     def catalog(self, snapshot: Snapshot) -> Catalog:
         """The schema of a snapshot under the numbers of this merge."""
-        whole = not self._revived or snapshot.head.id in self._sides
+        whole = self._is_whole(snapshot)
         key = (snapshot.schema_hash, whole)
         if key not in self._catalogs:
             catalog = self._repository.schema(snapshot.schema_hash).catalog
@@ -72,19 +81,13 @@ class History:
         """The version of a table, by what the type is and not by its name."""
         if self.type(snapshot, type_id) is None:
             return None
-        numbers = self.numbers
-        return next(
-            (
-                p
+        if snapshot.head.id not in self._pins:
+            numbers = self.numbers
+            self._pins[snapshot.head.id] = {
+                (numbers.get(p.type_id, p.type_id), numbers.get(p.incarnation, p.incarnation)): p
                 for p in snapshot.pins.values()
-                if type_id
-                == (
-                    numbers.get(p.type_id, p.type_id),
-                    numbers.get(p.incarnation, p.incarnation),
-                )
-            ),
-            None,
-        )
+            }
+        return self._pins[snapshot.head.id].get(type_id)
 
     def version(self, snapshot: Snapshot, type_id: TypeId) -> TableVersion | None:
         """The same as its name alone; None while the table has no rows."""

@@ -61,7 +61,7 @@ class OneSchema:
     @cached_property
     def lens(self) -> Lens:
         """Ours as the schema to come shows it."""
-        return Lens(txn=self.txn, catalog=self.schema.catalog, backfills=self.history.backfills)
+        return Lens.over(self.txn, self.schema.catalog, self.history.backfills)
 
     @cached_property
     def ours(self) -> Things:
@@ -183,6 +183,8 @@ class Schemas:
     def lost(self, one: OneSchema, choices: SchemaChoices) -> list[tuple[Lost, Prefer | None]]:
         """What one side changed and the other dropped, each with the side that was decided for."""
         found: list[tuple[Lost, Prefer | None]] = []
+        if self._txn.snapshot.schema_hash == self._theirs.schema_hash:
+            return found
         plain = History(
             self._repository, self._txn.snapshot, self._theirs, numbers=one.history.numbers
         )

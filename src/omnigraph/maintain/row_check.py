@@ -1,0 +1,75 @@
+"""Do the rows of a state keep the rules of its schema, and does a commit say what it changed?
+
+    state -> every rule that a load is held to -> [row check] <- difference to the parent <- commit
+
+Whatever is published passed the validator. Older releases published some merges that had not, so a
+check looks at the rows themselves, and says how to get rid of what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from omnigraph.branch.diff import Diff
+from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange
+from omnigraph.schema.catalog import GraphType
+from omnigraph.write.conformity import all_rules
+from omnigraph.write.lens import Lens
+
+EXAMPLES_MAX = 3
+EXACT_KINDS = ("merge", "revert", "schema_apply", "reset")
+"""Commits that count every row whose values they change and no other. Other writes count rows that
+they wrote as they were, too."""
+
+Tell = Callable[[str, str, str, str], None]
+"""Takes code, place, message and remedy."""
+
+
+def check_rules(repository: Repository, state: Snapshot, graph_type: GraphType) -> Iterator[str]:
+    """What a load of the rows of a table would be refused for."""
+    catalog = repository.schema(state.schema_hash).catalog
+    lens = Lens(
+        repository=repository, snapshot=state, stored=catalog, catalog=catalog, backfills={}
+    )
+    if not lens.row_count(graph_type.table_key):
+        return
+    shown, total = all_rules(lens, graph_type)
+    for violation in shown[:EXAMPLES_MAX]:
+        subject = f"'{violation.entity_id}': " if violation.entity_id is not None else ""
+        yield f"{subject}{violation.message}"
+    if total > EXAMPLES_MAX:
+        yield f"and {total - EXAMPLES_MAX:,} more that a load would refuse"
+
+
+def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
+    """How a commit's own counts differ from its difference to its parent; None if they do not.
+
+    None, too, where one of the two states is gone.
+    """
+    lineage = repository.lineage
+    if commit.parent_id is None:
+        return None
+    try:
+        after = lineage.snapshot(commit.place)
+        before = lineage.snapshot(lineage.parents(commit)[0].place)
+        found = Diff(repository, before, after).counts
+    except NotFoundError as e:
+        if e.kind is ErrorKind.HISTORY_RECLAIMED:
+            return None
+        raise
+    for key in dict.fromkeys([*commit.changes, *found]):
+        told, real = (c.get(key, TableChange()) for c in (commit.changes, found))
+        if not _agree(told, real, exactly=commit.kind in EXACT_KINDS):
+            return f"it counts {_text(told)} of {key}, and its difference has {_text(real)}"
+    return None
+
+
+def _agree(told: TableChange, real: TableChange, *, exactly: bool) -> bool:
+    same = (told.inserted, told.deleted) == (real.inserted, real.deleted)
+    return same and (told.updated == real.updated if exactly else told.updated >= real.updated)
+
+
+def _text(change: TableChange) -> str:
+    return f"+{change.inserted:,} ~{change.updated:,} -{change.deleted:,}"
