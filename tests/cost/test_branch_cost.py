@@ -9,6 +9,9 @@ from omnigraph.testing.measure import measure
 from omnigraph.testing.proxy import CountingProxy
 
 BRANCH_REQUESTS_MAX = 8
+FORK_REQUESTS = 1
+FORK_INDEXED_REQUESTS = 2
+"""What a handle asks for more when a second lineage goes on from a version with indexes."""
 BRANCHES = 500
 COLD_BRANCH_REQUESTS_MAX = 6
 """As many as opening the graph; main's own requests come on top for who opens both."""
@@ -37,13 +40,14 @@ def test_branches_cost_the_same_at_any_size(
         with measure(s3_proxy) as io:
             graph.branches.create("work")
         assert io.count() == 8 <= BRANCH_REQUESTS_MAX, io.log()
-        costs = {}
-        for branch in ("main", "work"):
+        costs: dict[str, list[int]] = {"main": [], "work": []}
+        for branch in ("main", "work") * 2:
             with measure(s3_proxy) as io:
                 graph.load([{"edge": "Knows", "from": "n0", "to": "n0"}], branch=branch)
                 graph.settle()
-            costs[branch] = io.count()
-        assert costs["main"] == costs["work"], costs
+            costs[branch].append(io.count())
+        # The second to go on from one version opens it in a session of its own, once (ADR 0020).
+        assert costs == {"main": [11, 11], "work": [11 + FORK_REQUESTS, 11]}, costs
         with measure(s3_proxy) as io:
             graph.branches.rename("work", "done")
         assert io.count() == 8 <= BRANCH_REQUESTS_MAX, io.log()
@@ -55,6 +59,25 @@ def test_branches_cost_the_same_at_any_size(
         with measure(s3_proxy) as io:
             graph.branches.delete("again")
         assert io.count() == 8 <= BRANCH_REQUESTS_MAX, io.log()
+
+
+def test_the_first_write_of_a_second_lineage_opens_an_indexed_version_once(
+    s3_proxied_root: str, s3_proxy: CountingProxy
+) -> None:
+    with omnigraph.init(s3_proxied_root, schema(1)) as graph:
+        graph.load(rows(1, 50))
+        graph.optimize()
+        names = ("main", "one", "two")
+        for name in names[1:]:
+            graph.branches.create(name)
+        costs: dict[str, list[int]] = {name: [] for name in names}
+        for number, name in enumerate(names * 2):
+            with measure(s3_proxy) as io:
+                graph.load([{"type": "T0", "data": {"name": f"new{number}"}}], branch=name)
+                graph.settle()
+            costs[name].append(io.count())
+    first = 11 + FORK_INDEXED_REQUESTS
+    assert costs == {"main": [11, 11], "one": [first, 11], "two": [first, 11]}, costs
 
 
 def test_five_hundred_branches_are_listed_and_opened_as_one(

@@ -6,12 +6,14 @@ plan -> [changes] -> tables: commit where nobody can see it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from lance import LanceDataset
+
+from omnigraph.storage.layout import Positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,3 +79,19 @@ class Rework(ABC):
 
 
 Change = Append | Replace | Upsert | Remove | Patch | Rework
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """What changes of single rows come to: rows of a version that go, files with rows that come."""
+
+    gone: Positions
+    """Ascending."""
+    added: tuple[StagedFiles, ...]
+    replaces: bool
+    """Whether some of them take the place of others."""
+
+
+def files_of(changes: Sequence[Change]) -> list[StagedFiles]:
+    """The files that changes bring."""
+    return [change.files for change in changes if isinstance(change, (Append, Replace))]

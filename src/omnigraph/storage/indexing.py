@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
@@ -24,6 +24,9 @@ from lance.dataset import Index
 from omnigraph.storage.changes import Rework
 from omnigraph.storage.faults import translated
 from omnigraph.storage.tables import Table
+
+if TYPE_CHECKING:
+    from omnigraph.storage.namespace import StagingNamespace
 
 GROWTH = 2
 """A segment is joined with later ones that have at least one part in so many of its rows."""
@@ -262,5 +265,10 @@ def _replace(
 ) -> LanceDataset:
     if not new and not gone:
         return current
+    # Whoever stages here knows from now on that these are its own (``storage/sessions.py``).
+    space: StagingNamespace | None = managed.get("namespace_client")
+    if space is not None:
+        for segment in new:
+            space.note_index(str(segment.uuid))
     operation = LanceOperation.CreateIndex(list(new), list(gone))
     return LanceDataset.commit(current, operation, read_version=current.version, **managed)

@@ -32,6 +32,16 @@ class StagingNamespace(LanceNamespace):
     def __init__(self, location: str, versions: dict[int, ManifestFile]) -> None:
         self._location = location
         self._versions = dict(versions)
+        self._indexes_built: set[str] = set()
+
+    @property
+    def indexes_built(self) -> frozenset[str]:
+        """The parts of indexes that were built by who stages here."""
+        return frozenset(self._indexes_built)
+
+    def note_index(self, uuid: str) -> None:
+        """A part of an index was built for a version that is staged here."""
+        self._indexes_built.add(uuid)
 
     def staged(self, version: int) -> ManifestFile:
         """Where a version committed through this namespace put its manifest."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from omnigraph.storage.faults import translated
+from omnigraph.storage.files import data_files, index_folders
 from omnigraph.storage.strict import StrictVersion
 from omnigraph.storage.tables import Table
 
@@ -24,15 +25,9 @@ def table_files(table: Table) -> Iterator[str]:
     path = table.name.path
     yield table.name.manifest
     with translated(f"looking at {path} version {table.name.version}", referenced=True):
-        for fragment in table.dataset.get_fragments():
-            metadata = fragment.metadata
-            for file in metadata.files:
-                yield f"{path}/data/{file.path}"
-            if metadata.deletion_file is not None:
-                yield f"{path}/{metadata.deletion_file.path(metadata.id)}"
-        for index in table.dataset.describe_indices():
-            for segment in index.segments:
-                yield f"{path}/_indices/{segment.uuid}/"
+        yield from data_files(path, table.dataset)
+        for folder in index_folders(path, table.dataset):
+            yield f"{folder}/"
 
 
 def rows_files(path: str, stored: StrictVersion) -> list[str]:

@@ -20,7 +20,7 @@ from lance import LanceDataset
 from omnigraph.storage.changes import Rework
 from omnigraph.storage.names import TABLE_ID
 from omnigraph.storage.physical import physical_schema
-from omnigraph.storage.tables import own_session
+from omnigraph.storage.sessions import own_session
 
 _NEW = "__new_"
 """New columns carry this before their name until the old ones are out of the way."""

@@ -32,24 +32,27 @@ from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.changes import (
     Append,
     Change,
+    Moves,
     Patch,
     Remove,
     Replace,
     Rework,
     StagedFiles,
     Upsert,
+    files_of,
 )
 from omnigraph.storage.columns import ColumnCache, ColumnPart, among, few_chunks, seeded_columns
 from omnigraph.storage.faults import translated
+from omnigraph.storage.files import data_files, index_folders
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
 from omnigraph.storage.location import Location
-from omnigraph.storage.moves import Moves, files_of, positions_of
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
 from omnigraph.storage.removal import deletion, live_offsets
 from omnigraph.storage.replacing import identify, match, replacement, row_ids
 from omnigraph.storage.rows import is_blob, read_rows
+from omnigraph.storage.sessions import Succession, in_own_session, own_session, verify_indexes
 
 if TYPE_CHECKING:
     from omnigraph.storage.namespace import StagingNamespace
@@ -61,7 +64,6 @@ SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
 REMOVED_KNOWN_MAX = 16
 """Up to so many removed rows are cut out of known columns; else columns are narrowed on demand."""
-SESSION_METADATA_BYTES_MAX = 8 << 20
 BULK_BYTES_MIN = 4 << 20
 BULK_WRITERS_MAX = 2
 """Large tables are written two at a time: each writer buffers pages of all its columns."""
@@ -87,6 +89,7 @@ class Table:
         self.space = space
         self._cache = cache
         self._objects = objects
+        self.succession = Succession()
         self._known: dict[str, pa.ChunkedArray] = {}
         """Whole columns of this version, while they are small enough to keep."""
         self._live: dict[int, Offsets] = {}
@@ -96,15 +99,9 @@ class Table:
         """Data and deletion files and folders of indexes that this version has and ``base`` has
         not, from the root."""
         known = base.files_since(None) if base is not None else []
-        files: list[str] = []
-        for fragment in self.dataset.get_fragments():
-            metadata = fragment.metadata
-            files += [f"{self.name.path}/data/{f.path}" for f in metadata.files]
-            if metadata.deletion_file is not None:
-                files.append(f"{self.name.path}/{metadata.deletion_file.path(metadata.id)}")
-        for index in self.dataset.describe_indices():
-            files += [f"{self.name.path}/_indices/{part.uuid}" for part in index.segments]
-        return sorted(set(files) - set(known))
+        path, dataset = self.name.path, self.dataset
+        files = {*data_files(path, dataset), *index_folders(path, dataset)}
+        return sorted(files - set(known))
 
     @property
     def row_count(self) -> int:
@@ -152,6 +149,11 @@ class Table:
                 chunks += rows[name].chunks if rows is not None else []
             self._known[name] = few_chunks([c for c in chunks if len(c)], column.type)
 
+    def knowing(self, same: Table) -> Table:
+        """Know what another handle of the same version knows."""
+        self._known, self._live = dict(same._known), dict(same._live)
+        return self
+
     def column_id(self, name: str) -> str:
         """What a column is, whatever it is called: another may have its name in other versions."""
         return self._column_ids.get(name, name)
@@ -196,6 +198,13 @@ class Table:
             found.append(np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + start)
             start += len(part)
         return np.concatenate(found)
+
+    def positions_of(self, ids: pa.StringArray) -> Positions:
+        """Where the rows stand that have these ids; every one must exist."""
+        positions = self.positions("id", ids)
+        if len(positions) != len(ids):
+            raise InternalError(f"rows of {self.name.path} that are to be removed are not there")
+        return positions
 
     def ids_at(self, positions: Positions) -> pa.Array | pa.ChunkedArray:
         """The ids of some rows."""
@@ -373,8 +382,7 @@ class TableStore:
         uri = self._location.table_uri(name.path)
         space = _namespace(uri, {name.version: manifest})
         with translated(f"opening {name.path} version {name.version}", referenced=True):
-            # A session of its own: two lineages of one table share version numbers, and Lance
-            # caches some metadata by number.
+            # A session of its own: whose version it is continues in it, and nobody else.
             dataset = lance.dataset(
                 namespace_client=space,
                 table_id=TABLE_ID,
@@ -415,6 +423,7 @@ class TableStore:
         ``first`` lays the files of the base out in another way; rows stay in their order.
         """
         uri = self._location.table_uri(path)
+        base = origin = self._continued(base) if base is not None else None
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
         space = base.space.fork() if base is not None else _namespace(uri, {})
         start = base.since if base is not None else 0
@@ -431,9 +440,10 @@ class TableStore:
             else:
                 for change in changes:
                     current = self._commit(uri, space, current, change, schema, base, moves)
-        if current is None or current.version == start:
-            # The manifest of the base would be taken for one that nobody needs any more.
-            raise InternalError(f"nothing to stage on {path}")
+            if current is None or current.version == start:
+                # The manifest of the base would be taken for one that nobody needs any more.
+                raise InternalError(f"nothing to stage on {path}")
+            verify_indexes(path, origin.dataset if origin else None, current, space.indexes_built)
         hit(FailPoint.STAGE_AFTER_COMMIT)
         made = space.staged(current.version)
         version = TableVersion(
@@ -462,6 +472,19 @@ class TableStore:
             dataset = how.commit(base.dataset, self._managed(space))
         name = replace(base.name, version=dataset.version)
         return Table(name, dataset, space, self._cache, self._objects, since=base.name.version)
+
+    def _continued(self, base: Table) -> Table:
+        """A version as the next one of a lineage may be made on it: in a session that no other
+        lineage goes on in. The first one takes that of the version itself.
+        """
+        if base.succession.claim():
+            return base
+        space = base.space.fork()
+        with translated(f"opening {base.name.path} version {base.name.version}", referenced=True):
+            dataset = in_own_session(base.dataset, self._opened_by(space))
+        return Table(
+            base.name, dataset, space, self._cache, self._objects, since=base.since
+        ).knowing(base)
 
     def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
         """The same rows in other files; known to who stages and to nobody else."""
@@ -530,7 +553,7 @@ class TableStore:
         if not all(isinstance(change, (Append, Upsert, Remove)) for change in changes):
             return None
         removed = [change.ids for change in changes if isinstance(change, Remove)]
-        gone = [positions_of(base, pa.concat_arrays(removed))] if removed else []
+        gone = [base.positions_of(pa.concat_arrays(removed))] if removed else []
         added: list[StagedFiles] = []
         for change in changes:
             if isinstance(change, Append):
@@ -570,16 +593,14 @@ class TableStore:
             "max_retries": 0,
         }
 
+    def _opened_by(self, space: StagingNamespace) -> dict[str, Any]:
+        managed = self._managed(space)
+        del managed["max_retries"]
+        return managed
+
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
-
-
-def own_session() -> Any:
-    """A Lance session of its own. Small: it would keep the manifest of every version it saw."""
-    return lance.Session(  # pyright: ignore[reportPrivateImportUsage]
-        metadata_cache_size_bytes=SESSION_METADATA_BYTES_MAX
-    )
 
 
 def _namespace(uri: str, versions: dict[int, ManifestFile]) -> StagingNamespace:

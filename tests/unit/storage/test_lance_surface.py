@@ -17,6 +17,7 @@ from lance.fragment import DeletionFile, write_fragments
 
 from omnigraph.storage.names import TABLE_ID, ManifestFile
 from omnigraph.storage.namespace import StagingNamespace
+from omnigraph.storage.sessions import in_own_session
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int64())])
 
@@ -244,3 +245,104 @@ def test_a_dataset_can_refer_to_files_of_another(tmp_path: Path) -> None:
     assert properties == {"__lance_commit_message": "why"}
     with pytest.raises(OSError, match="must be newly written"):
         LanceDataset.commit(first, LanceOperation.Overwrite(table.lance_schema, parts))
+
+
+# -- one session for each lineage (docs/adr/0020) --------------------------------------------------
+
+
+def forks(staging: Staging, tmp_path: Path) -> tuple[Staging, Staging]:
+    """The same table as two lineages see it that grow apart."""
+    pair = Staging(tmp_path / "table"), Staging(tmp_path / "table")
+    for one in pair:
+        one.space = staging.space.fork()
+    return pair
+
+
+def with_index(staging: Staging, base: LanceDataset) -> LanceDataset:
+    built = base.create_index_uncommitted("id", "BTREE", name="i", fragment_ids=[0])
+    return staging.commit(base, LanceOperation.CreateIndex([built], []))
+
+
+def alone(staging: Staging, dataset: LanceDataset) -> LanceDataset:
+    """A staged version as a process finds it that has seen nothing else."""
+    made = staging.space.staged(dataset.version)
+    final = Path(staging.uri) / "_graph" / f"{Path(made.path).name}.manifest"
+    final.parent.mkdir(exist_ok=True)
+    final.write_bytes((Path("/") / made.path).read_bytes())
+    place = ManifestFile(path=str(final).lstrip("/"), size=made.size)
+    return lance.dataset(
+        namespace_client=StagingNamespace(staging.uri, {dataset.version: place}),
+        table_id=TABLE_ID,
+        version=dataset.version,
+        session=lance.Session(),
+    )
+
+
+def index_names(dataset: LanceDataset) -> list[str]:
+    return [index.name for index in dataset.describe_indices()]
+
+
+def test_a_session_takes_the_indexes_of_a_version_number_for_those_of_any_lineage(
+    staging: Staging, tmp_path: Path
+) -> None:
+    """The reason why two lineages have two sessions. The second commit makes it permanent."""
+    base = staging.create("a")
+    one, other = forks(staging, tmp_path)
+    assert index_names(with_index(one, base)) == ["i"]
+    second = other.append(base, "b")
+    third = other.append(second, "c")
+    assert (index_names(second), index_names(alone(other, second))) == (["i"], [])
+    assert (index_names(third), index_names(alone(other, third))) == (["i"], ["i"])
+
+
+def test_a_version_from_memory_in_its_own_session_has_its_own_indexes(
+    staging: Staging, tmp_path: Path
+) -> None:
+    base = staging.create("a")
+    one, other = forks(staging, tmp_path)
+    indexed = with_index(one, base)
+    managed = {
+        "namespace_client": other.space,
+        "table_id": TABLE_ID,
+        "namespace_client_managed_versioning": True,
+    }
+    again = in_own_session(base, managed)
+    assert not again.session().is_same_as(base.session())
+    assert indexed.session().is_same_as(base.session())
+    third = other.append(other.append(again, "b"), "c")
+    assert ids(third) == ["a", "b", "c"]
+    assert (index_names(third), index_names(alone(other, third))) == ([], [])
+
+
+def test_first_versions_and_plain_opens_share_no_session(staging: Staging, tmp_path: Path) -> None:
+    """Nobody asked for one: each gets its own. Mirrors and first versions rely on it."""
+    assert (
+        not staging.create("a")
+        .session()
+        .is_same_as(Staging(tmp_path / "table").create("b").session())
+    )
+    lance.write_dataset(rows("a"), tmp_path / "m")
+    assert (
+        not lance.dataset(tmp_path / "m")
+        .session()
+        .is_same_as(lance.dataset(tmp_path / "m").session())
+    )
+
+
+def test_rows_and_deletions_of_two_lineages_do_not_mix_in_one_session(
+    staging: Staging, tmp_path: Path
+) -> None:
+    """Identities and deletions are kept by more than a number: only lists of indexes are not."""
+    base = staging.create("a", "b", "c")
+    one, other = forks(staging, tmp_path)
+    found = []
+    for side, gone, new in ((one, "a", ("x", "y")), (other, "c", ("z",))):
+        marked = base.get_fragment(0).delete(f"id = '{gone}'")
+        cut = side.commit(base, LanceOperation.Delete([marked], [], "gone"))
+        made = side.append(cut, *new)
+        apart = alone(side, made)
+        for version in (made, apart):
+            table = version.scanner(columns=["id"], with_row_id=True).to_table()
+            found.append(dict(zip(*(table[n].to_pylist() for n in ("id", "_rowid")), strict=True)))
+    assert found[:2] == [{"b": 1, "c": 2, "x": 3, "y": 4}] * 2
+    assert found[2:] == [{"a": 0, "b": 1, "z": 3}] * 2

@@ -128,6 +128,8 @@ def test_an_index_of_a_dropped_column_goes_and_others_stay(store: Store) -> None
 
     class Index(Rework):
         def commit(self, current, managed):
+            for segment in segments:
+                managed["namespace_client"].note_index(str(segment.uuid))
             operation = LanceOperation.CreateIndex(segments, [])
             return LanceDataset.commit(current, operation, read_version=current.version, **managed)
 
