@@ -85,8 +85,8 @@ class Upkeep:
         history: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> CheckReport:
-        """Whether everything that branches and tags lead to is whole; ``full`` reads all columns,
-        ``history`` looks at every state of the past that is kept.
+        """Whether everything that branches and tags lead to is whole; ``full`` reads all columns
+        and asks all indexes, ``history`` looks at every state of the past that is kept.
 
         ``report.ok`` says whether nothing was found.
         """
@@ -146,6 +146,7 @@ class Upkeep:
 
         What only joined files is adopted. Anything else is refused, unless ``force`` adopts it, as
         far as the schema allows, or ``discard`` puts the tables back to what the graph shows.
+        Indexes that belong to another lineage are found on every branch and built again.
         """
         return repair(
             self._opened(),

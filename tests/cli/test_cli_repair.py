@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import lance
+import pytest
 from cli_support import answer, ok, run
+
+import omnigraph
+from omnigraph.storage import sessions, tables
 
 PORT = '{"type":"Port","data":{"code":"%s","name":"p","berths":1}}'
 
@@ -54,3 +58,35 @@ def test_joined_files_are_healed_and_foreign_rows_discarded(graph: Path) -> None
     assert "put back to what the graph shows" in said
     assert "Nothing to do" in ok("repair", graph).stdout
     assert mirror(graph).count_rows() == 2
+
+
+def test_indexes_of_another_lineage_are_told_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "g"
+    with monkeypatch.context() as older:
+        # What older releases did: the session of a version serves all that are made on it.
+        older.setattr(sessions.Succession, "claim", lambda _: True)
+        older.setattr(tables, "verify_indexes", lambda *_: None)
+        with omnigraph.init(place, "node N { k: String @key }") as made:
+            made.load({"N": [{"k": f"x{i}"} for i in range(40)]})
+            made.branches.create("b")
+            made.load({"N": [{"k": f"m{i}"} for i in range(40)]})
+            made.optimize()
+            for start in range(0, 40, 10):
+                made.load({"N": [{"k": f"b{i}"} for i in range(start, start + 10)]}, branch="b")
+    found = run("check", place, "--full")
+    assert found.exit_code == 1
+    assert "branch b node:N" in found.stdout
+    assert "index omnigraph_btree_1 of k is not to be trusted" in found.stdout
+    assert "omnigraph repair --confirm" in found.stdout
+    preview = ok("repair", place).stdout
+    assert preview.startswith("b node:N  index omnigraph_btree_0  --confirm replaces it\n")
+    done = answer("repair", place, "--confirm")
+    assert [(i["branch"], i["column"], i["action"]) for i in done["indexes"]] == [
+        ("b", "id", "rebuilt"),
+        ("b", "k", "rebuilt"),
+    ]
+    assert [commit["actor_id"] for commit in done["commits"]] == ["omnigraph:repair:indexes"]
+    assert ok("repair", place).stdout.startswith("Nothing to do")
+    assert ok("check", place, "--full").stdout.startswith("Whole: 2 branches")

@@ -44,7 +44,7 @@ def rows(name: str, start: int, stop: int) -> dict[str, list[dict[str, Any]]]:
 def row(key: str, number: int) -> dict[str, Any]:
     return {
         "k": key,
-        "color": COLORS[number % 3],
+        "color": COLORS[(number + ord(key[0])) % 3],
         "text": f"about word{key} here",
         "place": [float(ord(key[0])), float(number), 0.0, 1.0],
     }
@@ -201,7 +201,7 @@ def wrong_answers(table: Table, kind: IndexKind) -> list[str]:
     for key in list(held)[:: max(1, len(held) // 40)]:
         try:
             answer = ask(found, held, key)
-        except OSError as e:  # Lance notices addresses that are not there, sometimes.
+        except (OSError, ValueError) as e:  # Lance notices addresses that are not there, sometimes.
             answer = str(e)
         if answer is not None:
             wrong.append(f"{key}: {answer}")

@@ -20,12 +20,23 @@ from omnigraph.cli.text import count_text
 if TYPE_CHECKING:
     from omnigraph.maintain.repair import RepairReport, TableRepair
 
-_STYLES = {"healed": "green", "forced": "yellow", "discarded": "yellow", "refused": "bold red"}
+_STYLES = {
+    "healed": "green",
+    "rebuilt": "green",
+    "forced": "yellow",
+    "discarded": "yellow",
+    "refused": "bold red",
+}
 _OUTCOMES = {
     "healed": "healed: no row had changed",
     "forced": "adopted by force",
     "discarded": "put back to what the graph shows",
     "refused": "refused",
+}
+_INDEX_OUTCOMES = {
+    "preview": "--confirm replaces it",
+    "rebuilt": "built again",
+    "dropped": "dropped: 'omnigraph optimize' builds it when it can",
 }
 _PREVIEWS = {
     "verified_maintenance": "no row changed: --confirm takes it over",
@@ -47,7 +58,7 @@ def print_repair(report: RepairReport, settings: Settings) -> None:
     from omnigraph.cli.rich_output import rendered
 
     text = Text()
-    if not report.drifted:
+    if not report.drifted and not report.indexes:
         text.append("Nothing to do", "bold")
         text.append(f": no other program changed {count_text(len(report.tables), 'table')}")
     width = max((len(table.type_key) for table in report.drifted), default=0)
@@ -60,6 +71,11 @@ def print_repair(report: RepairReport, settings: Settings) -> None:
         text.append(f"\n  {_facts(table)}\n")
         if table.reason is not None:
             text.append(f"  {one_line(table.reason)}\n")
+    for index in report.indexes:
+        text.append(f"{one_line(index.branch)} {one_line(index.type_key)}  ")
+        text.append(f"index {index.index}  ", "bold")
+        text.append(_INDEX_OUTCOMES[index.action], _STYLES.get(index.action, ""))
+        text.append(f"\n  not to be trusted: {one_line(index.reason)}\n")
     for commit in report.commits:
         text.append("Commit ")
         text.append(commit.id, "yellow")

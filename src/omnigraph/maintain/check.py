@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmnigraphError
+from omnigraph.maintain.index_check import foreign_indexes
 from omnigraph.maintain.recovery import IntentState, pending_intents, quarantined
 from omnigraph.maintain.retention import whole_states
 from omnigraph.maintain.states import States
@@ -36,6 +37,7 @@ from omnigraph.write.mirror import type_name
 
 RESTORE = "restore it from a copy of the graph"
 PAST = f"{RESTORE}, or give that past up: 'omnigraph cleanup --keep N --confirm'"
+MOVE_TAG = "run 'omnigraph repair --confirm', and make the tag again on the commit that it makes"
 EXAMPLES_MAX = 5
 
 
@@ -44,7 +46,8 @@ class Finding:
     """One thing that is wrong."""
 
     code: str
-    """ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, drift, intent"""
+    """ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, drift, intent,
+    index"""
     where: str
     message: str
     remedy: str
@@ -125,6 +128,8 @@ class _Check:
         for where, state in states:
             with self._telling("schema", where, RESTORE):
                 self._endpoints(where, state)
+        if self._full:
+            self._indexes(states)
         self._intents()
         if progress is not None:
             progress(len(steps), len(steps))
@@ -293,6 +298,13 @@ class _Check:
             if head.version is None:
                 message = f"{path} cannot be read"
             self._tell("drift", where, message, "see 'omnigraph repair'")
+
+    def _indexes(self, states: list[tuple[str, Snapshot]]) -> None:
+        with self._telling("index", "indexes", RESTORE):
+            for index in foreign_indexes(self._repository, states):
+                kept = index.where.startswith("tag ")
+                remedy = MOVE_TAG if kept else "run 'omnigraph repair --confirm'"
+                self._tell("index", f"{index.where} {index.type_key}", index.message, remedy)
 
     # -- rows ------------------------------------------------------------------------------------
 

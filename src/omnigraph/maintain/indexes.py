@@ -181,6 +181,11 @@ def table_state(graph_type: GraphType, table: Table, *, whole: bool = False) -> 
     )
 
 
+def buildable(spec: IndexSpec, table: Table) -> bool:
+    """Whether an index can be built over what a table holds."""
+    return _not_trainable(spec, table) is None
+
+
 def _not_trainable(spec: IndexSpec, table: Table) -> str | None:
     if spec.kind is not IndexKind.VECTOR:
         return None

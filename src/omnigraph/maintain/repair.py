@@ -15,6 +15,9 @@ one:
 Where no row changed there is nothing to take over: the mirror shows the graph's own files again.
 What is forced becomes a write like any other: the rows that differ go through the validator and the
 one door, on top of what the graph has written since, unless both changed the same row.
+
+Indexes of another lineage, which older releases left behind, are replaced on every branch
+(``maintain/index_check.py``).
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from omnigraph.branch.delta import differs, table_delta
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
 from omnigraph.load.rows import settle_ids
+from omnigraph.maintain.index_check import IndexRepair, repair_indexes
 from omnigraph.maintain.indexes import named_types
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
@@ -119,6 +123,8 @@ class RepairReport:
     confirmed: bool
     tables: tuple[TableRepair, ...]
     commits: tuple[GraphCommit, ...] = ()
+    indexes: tuple[IndexRepair, ...] = ()
+    """Indexes of another lineage, on any branch."""
 
     @property
     def drifted(self) -> tuple[TableRepair, ...]:
@@ -137,6 +143,7 @@ class RepairReport:
             "confirmed": self.confirmed,
             "tables": [table.to_dict() for table in self.tables],
             "commits": [commit.to_dict() for commit in self.commits],
+            "indexes": [index.to_dict() for index in self.indexes],
         }
 
 
@@ -200,11 +207,16 @@ class _Repair:
             # Where nobody has been it may lag, or refer to where the graph was copied from.
             with suppress(OmnigraphError):
                 mirror_main(self._repository, all_tables=True)
+        # On the newest state: rows that were forced in are part of it.
+        indexes, commits = repair_indexes(
+            self._repository, types=self._types, confirm=confirm, message=self._message
+        )
         return RepairReport(
             uri=self._repository.location.uri,
             confirmed=confirm,
             tables=tuple(tables),
-            commits=tuple(self._commits),
+            commits=(*self._commits, *commits),
+            indexes=tuple(indexes),
         )
 
     def _look(self, pin: TablePin) -> TableRepair:

@@ -15,6 +15,7 @@ from lance import LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
 from lance.fragment import DeletionFile, write_fragments
 
+from omnigraph.storage.index_answers import highest_fragment
 from omnigraph.storage.names import TABLE_ID, ManifestFile
 from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.sessions import in_own_session
@@ -346,3 +347,15 @@ def test_rows_and_deletions_of_two_lineages_do_not_mix_in_one_session(
             found.append(dict(zip(*(table[n].to_pylist() for n in ("id", "_rowid")), strict=True)))
     assert found[:2] == [{"b": 1, "c": 2, "x": 3, "y": 4}] * 2
     assert found[2:] == [{"a": 0, "b": 1, "z": 3}] * 2
+
+
+def test_a_manifest_says_how_high_the_numbers_of_files_have_been(staging: Staging) -> None:
+    """A file that is gone leaves its number taken, and an index may not claim a higher one."""
+    dataset = staging.create("a")
+    for name in "bcd":
+        dataset = staging.append(dataset, name)
+    assert highest_fragment(dataset) == 3
+    dataset = staging.commit(dataset, LanceOperation.Delete([], [2, 3], "gone"))
+    assert [f.fragment_id for f in dataset.get_fragments()] == [0, 1]
+    assert highest_fragment(dataset) == 3
+    assert highest_fragment(alone(staging, dataset)) == 3

@@ -70,8 +70,9 @@ def check_command(
 
     On every branch and at every tag: names lead to states, the history is complete, every table
     opens, its files are there and can be read, rows are as many as the manifest says, ids are
-    unique and edges lead somewhere. With --history every state of the past that is kept: its tables
-    open, and their files are there. Nothing is changed. Exits with 1 if something is found.
+    unique and edges lead somewhere; with --full that indexes answer rightly. With --history every
+    state of the past that is kept: its tables open, and their files are there. Nothing is changed.
+    Exits with 1 if something is found.
     """
     place = target(uri, store)
 

@@ -1,4 +1,4 @@
-"""`omnigraph repair`: what another program did to tables of main."""
+"""`omnigraph repair`: what another program did to tables of main, and indexes of other lineages."""
 
 from __future__ import annotations
 
@@ -63,6 +63,9 @@ def repair_command(
     graph; such a table drifts, and optimize and cleanup leave it alone. If files were only joined,
     --confirm puts the table back, because no row changed. Anything else is refused, unless --force
     adopts it or --discard puts the table back. Exits with 1 if something was refused.
+
+    Indexes that older releases took from another lineage of a table are found on every branch, and
+    --confirm builds them again.
     """
     place = target(uri, store)
 
