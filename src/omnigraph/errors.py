@@ -76,6 +76,7 @@ class ErrorKind(StrEnum):
     FORMAT_OLDER = "format_older"
     CORRUPTION = "corruption"
     INTERNAL = "internal"
+    OPERATION_NOT_FOUND = "operation_not_found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

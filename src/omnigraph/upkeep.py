@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from omnigraph.branch.history import branch_heads
 from omnigraph.errors import UsageError
 from omnigraph.maintain.check import CheckReport, check
 from omnigraph.maintain.cleanup import GRACE_S, CleanupReport, cleanup
@@ -29,6 +30,7 @@ from omnigraph.manifest.snapshot import MAIN
 from omnigraph.write.audit import Recovered, recoveries
 from omnigraph.write.intents import LEASE_S
 from omnigraph.write.mirror import mirror_main
+from omnigraph.write.projection import project
 
 Span = timedelta | float
 """A length of time; a number is seconds."""
@@ -125,13 +127,16 @@ class Upkeep:
             return cleanup(repository, policy, confirm=confirm, mark=mark, progress=progress)
 
     def mirror(self) -> dict[str, str]:
-        """Let other Lance programs find what main shows now, in ``tables/<Type>.lance``.
+        """Let other Lance programs find what main shows now, in ``tables/<Type>.lance``, and the
+        history of all branches, in ``_graph_commits.lance``.
 
         This happens by itself when a graph that was written is closed, and with every 32nd commit:
         ask for it where a handle stays open. Returns the types that were looked at, each with
         ``current``, ``lagging`` or ``drifted``: the last one was changed by another program.
         """
-        return {name: str(head.state) for name, head in mirror_main(self._opened()).items()}
+        repository = self._opened()
+        project(repository, *branch_heads(repository).values())
+        return {name: str(head.state) for name, head in mirror_main(repository).items()}
 
     def repair(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import omnigraph
+from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, FailPointError, armed
 from omnigraph.maintain import indexes
 from omnigraph.maintain import optimize as optimizing
@@ -241,8 +242,11 @@ def test_types_are_optimized_apart(graph) -> None:
     assert [t.type_key for t in done.tables] == ["edge:Knows"]
     assert states(graph)["node:Person.id"] == IndexState.MISSING
     assert [t.committed for t in graph.optimize().tables] == [True, False]
-    with pytest.raises(omnigraph.NotFoundError, match="no type 'Nobody'"):
-        graph.optimize(types=["Nobody"])
+    for command in (graph.optimize, graph.build_indexes, graph.indexes, graph.upkeep.repair):
+        with pytest.raises(omnigraph.NotFoundError, match="no type 'Nobody'") as refused:
+            command(types=["Nobody"])
+        assert refused.value.kind is ErrorKind.TYPE_NOT_FOUND
+        assert refused.value.details == {"type_name": "Nobody"}
 
 
 def test_a_branch_is_optimized_apart(graph, tmp_path: Path) -> None:

@@ -46,6 +46,20 @@ def test_commits_of_all_branches_are_told_once(tmp_path: Path) -> None:
     assert {row["graph_branch"] for row in rows} == {"main", "work"}
 
 
+def test_a_handle_that_stays_open_tells_it_when_it_is_asked_to(tmp_path: Path) -> None:
+    root = tmp_path / "g"
+    with omnigraph.init(root, SCHEMA) as graph:
+        graph.load([person("a")])
+        graph.branches.create("work")
+        graph.load([person("b")], branch="work")
+        assert graph.upkeep.mirror() == {"Person": "current"}
+        known = {c.id for c in graph.commits(branch="work")}
+        assert {row["graph_commit_id"] for row in told(root)} == known
+        graph.load([person("c")])
+        graph.upkeep.mirror()
+        assert {row["graph_commit_id"] for row in told(root)} == known | {graph.commits()[0].id}
+
+
 def test_it_can_be_made_anew(tmp_path: Path) -> None:
     root = tmp_path / "g"
     with omnigraph.init(root, SCHEMA) as graph:

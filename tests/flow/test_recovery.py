@@ -248,8 +248,9 @@ def test_one_intent_is_found_by_the_beginning_of_its_id(graph: omnigraph.Graph) 
     crash(graph, FailPoint.PUBLISH_BEFORE_COMMIT, "lost")
     (pending,) = pending_intents(graph._repository)
     assert find_intent(graph._repository, pending.operation_id[:8].lower()) == pending
-    with pytest.raises(omnigraph.NotFoundError):
+    with pytest.raises(omnigraph.NotFoundError) as unknown:
         find_intent(graph._repository, "01ZZZ")
+    assert unknown.value.kind is ErrorKind.OPERATION_NOT_FOUND
 
 
 def test_a_lease_is_renewed_until_it_ends(graph: omnigraph.Graph) -> None:

@@ -39,6 +39,7 @@ EXIT_CODES: Mapping[ErrorKind, int] = MappingProxyType(
         ErrorKind.TAG_NOT_FOUND: FAILURE,
         ErrorKind.HISTORY_RECLAIMED: FAILURE,
         ErrorKind.TYPE_NOT_FOUND: FAILURE,
+        ErrorKind.OPERATION_NOT_FOUND: FAILURE,
         ErrorKind.FILE_NOT_FOUND: FAILURE,
         ErrorKind.ALREADY_INITIALIZED: FAILURE,
         ErrorKind.BRANCH_EXISTS: FAILURE,

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from omnigraph.errors import NotFoundError, UsageError
+from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
+from omnigraph.schema.lookup import type_not_found
 from omnigraph.storage.indexing import (
     PARTS_ROWS_MIN,
     VECTORS_MIN,
@@ -213,8 +214,7 @@ def named_types(catalog: Catalog, names: Sequence[str]) -> tuple[GraphType, ...]
         bare = name.partition(":")[2] or name
         graph_type = catalog.nodes.get(bare) or catalog.edge(bare)
         if graph_type is None:
-            known = ", ".join(t.name for t in catalog.types())
-            raise NotFoundError(f"no type '{name}' in the schema", hint=f"it has: {known}")
+            raise type_not_found(catalog, name)
         found.append(graph_type)
     return tuple(found)
 

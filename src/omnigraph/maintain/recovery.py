@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
+from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
@@ -163,6 +163,7 @@ def find_intent(
     if len(found) != 1:
         raise NotFoundError(
             f"{len(found) or 'no'} intents of an operation {operation_id}",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
             hint="'omnigraph recovery list' shows what is pending",
             details={"operation_id": operation_id},
         )

@@ -13,11 +13,16 @@ def type_named(catalog: Catalog, name: str) -> GraphType:
         raise UsageError(f"a type is named by a text, not by {name!r}")
     found = catalog.nodes.get(name) or catalog.edge(name)
     if found is None:
-        known = [t.name for t in catalog.types()]
-        raise NotFoundError(
-            f"no type '{name}' in this graph",
-            kind=ErrorKind.TYPE_NOT_FOUND,
-            hint=did_you_mean(name, known) or f"it has {', '.join(known) or 'no types'}",
-            details={"type_name": name},
-        )
+        raise type_not_found(catalog, name)
     return found
+
+
+def type_not_found(catalog: Catalog, name: str) -> NotFoundError:
+    """There is no such type."""
+    known = [t.name for t in catalog.types()]
+    return NotFoundError(
+        f"no type '{name}' in this graph",
+        kind=ErrorKind.TYPE_NOT_FOUND,
+        hint=did_you_mean(name, known) or f"it has {', '.join(known) or 'no types'}",
+        details={"type_name": name},
+    )
