@@ -10,10 +10,20 @@ steps leaves an invisible dataset, or a step that whoever comes next takes: a na
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
-from omnigraph.errors import AlreadyExistsError, ConflictError, ErrorKind, NotFoundError, UsageError
+from omnigraph.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    ErrorKind,
+    InternalError,
+    NotFoundError,
+    OmnigraphError,
+    UsageError,
+)
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.kept import reclaimed
@@ -22,6 +32,7 @@ from omnigraph.manifest.refs import (
     branch_names,
     branch_not_found,
     branch_path,
+    branch_ref,
     check_branch_name,
     create_branch_ref,
     end_branch_ref,
@@ -30,7 +41,8 @@ from omnigraph.manifest.refs import (
 )
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
-from omnigraph.manifest.store import ManifestStore
+from omnigraph.manifest.store import Head, ManifestStore
+from omnigraph.storage.objects import Objects
 from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import restate
@@ -115,7 +127,7 @@ def create_branch(
     if description is not None:
         repository.objects.put(_about(ref.incarnation), description.encode())
     hit(FailPoint.BRANCH_BEFORE_REF)
-    ref = _named(repository, ref)
+    ref = _named(repository, ref, unused=not _was_swept(repository, start))
     try:
         check_still_kept(repository, start)
         # A cleanup takes datasets that nothing has led to for long.
@@ -123,10 +135,27 @@ def create_branch(
         if slow and store.is_reclaimed(1):
             raise reclaimed(start.place)
     except NotFoundError:
-        end_branch_ref(repository.objects, ref)
+        _take_back(repository, ref, head)
         raise
     repository.adopt(repository.branch_of(ref, head))
     return _info(ref, head.snapshot, description)
+
+
+def _was_swept(repository: Repository, start: Snapshot) -> bool:
+    """Whether there may have been a cleanup. Earlier releases let it take first lives of names."""
+    known, main = repository.known_branch(start.branch), repository.branch(MAIN)
+    is_newest = known is not None and known.head.snapshot.place == start.place
+    newest = main.head if is_newest else main.refresh()
+    return max(newest.snapshot.swept, start.swept) > 0
+
+
+def _take_back(repository: Repository, ref: BranchRef, head: Head) -> None:
+    """End a branch that should not have been made: in its manifest, too, which decides."""
+    with suppress(OmnigraphError):  # If its first version is gone, nothing of it seems to live.
+        made = repository.branch_of(ref, head)
+        made.refresh()
+        restate(repository, made, lambda snapshot: replace(snapshot, deleted=True))
+    end_branch_ref(repository.objects, ref)
 
 
 def delete_branch(
@@ -154,12 +183,14 @@ def delete_branch(
     try:
         restate(repository, branch, ended)
     except NotFoundError:
-        if not branch.gone:
-            raise
         # It has ended: by this command, whose answer was lost, or by another one of the same wish.
+        # Or somebody gave it another name: then it is not what was to be deleted.
+        if not branch.gone or not branch.store.head().snapshot.deleted:
+            raise
     branch.gone = True
     hit(FailPoint.BRANCH_BEFORE_DEATH)
-    repository.sync([end_branch_ref(repository.objects, ref)])
+    swept = branch.head.snapshot.swept > 0
+    repository.sync([end_branch_ref(repository.objects, ref, swept=swept)])
     return _info(ref, branch.head.snapshot, None)
 
 
@@ -171,21 +202,17 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInf
     if name == new_name:
         raise UsageError(f"the branch is called '{name}' already")
     branch, ref = _opened(repository, name)
-    renamed = find_branch(repository.objects, new_name)
-    # If it is this very branch, somebody began to rename it and did not finish.
-    if renamed is None or renamed.incarnation != ref.incarnation:
-        renamed = _named(repository, replace(ref, name=new_name, life=1))
-    hit(FailPoint.BRANCH_BEFORE_RENAME)
-    restate(
-        repository,
-        branch,
-        lambda snapshot: replace(snapshot, branch=new_name) if snapshot.branch == name else None,
-    )
-    branch.gone = True
+    swept = branch.head.snapshot.swept > 0
+    try:
+        renamed, head = _renamed(repository, branch, replace(ref, name=new_name), unused=not swept)
+    except AlreadyExistsError:
+        if branch.gone:  # It had the name for a moment, and then another branch had.
+            give_free_name(repository, ref)
+        raise
     hit(FailPoint.BRANCH_BEFORE_DEATH)
-    repository.sync([end_branch_ref(repository.objects, ref)])
-    repository.adopt(repository.branch_of(renamed, branch.head))
-    return _info(renamed, branch.head.snapshot, _description(repository, renamed))
+    repository.sync([end_branch_ref(repository.objects, ref, swept=swept)])
+    repository.adopt(repository.branch_of(renamed, head))
+    return _info(renamed, head.snapshot, _description(repository, renamed))
 
 
 def branch_info(repository: Repository, name: str) -> BranchInfo:
@@ -223,24 +250,95 @@ def describe_branch(repository: Repository, name: str, description: str | None) 
     return branch_info(repository, name)
 
 
-def _named(repository: Repository, ref: BranchRef) -> BranchRef:
-    """Make a name mean this branch: its first life, or the one after its last."""
-    while not create_branch_ref(repository.objects, ref):
-        life, dead = newest_life(repository.objects, ref.name)
-        other = find_branch(repository.objects, ref.name) if not dead else None
+def _named(repository: Repository, ref: BranchRef, *, unused: bool = False) -> BranchRef:
+    """Make a name mean this branch: the life after its last one.
+
+    ``unused`` names are nearly all: the first life is tried without looking, if it is certain that
+    the number is taken where the name was used.
+    """
+    objects = repository.objects
+    if unused and create_branch_ref(objects, first := replace(ref, life=1)):
+        repository.sync([first.object_name])
+        return first
+    while True:
+        life, dead = newest_life(objects, ref.name)
+        other = branch_ref(objects, ref.name, life) if life and not dead else None
         if other is not None:
             if other.incarnation == ref.incarnation:
-                return other  # It was made, and only the answer got lost.
-            if not _is_over(repository, other):
+                return other  # It was made, and only the answer got lost, or who began died.
+            if not is_over(repository, other):
                 raise _exists(ref.name)
             # Whoever deleted or renamed it died before its ref said so.
-            end_branch_ref(repository.objects, other)
+            end_branch_ref(objects, other)
+            if not is_over(repository, other):
+                # It was just being given this name, and has it now. Who did that looks for its ref
+                # after its manifest says so, and here it was the other way round: one of both sees
+                # the other.
+                _named(repository, other)
+                raise _exists(ref.name)
         ref = replace(ref, life=life + 1)
-    repository.sync([ref.object_name])
-    return ref
+        if create_branch_ref(objects, ref) and _is_last(objects, ref):
+            repository.sync([ref.object_name])
+            return ref
 
 
-def _is_over(repository: Repository, ref: BranchRef) -> bool:
+def _renamed(
+    repository: Repository, branch: Branch, ref: BranchRef, *, unused: bool = False
+) -> tuple[BranchRef, Head]:
+    """Give a branch the name of a ref: the ref, then the manifest, then a look at the ref again.
+
+    Whoever wants the same name meanwhile may take the ref for one that nobody finished, and end it.
+    """
+    given = _named(repository, ref, unused=unused)
+    hit(FailPoint.BRANCH_BEFORE_RENAME)
+    try:
+        restate(repository, branch, lambda s: replace(s, branch=ref.name))
+        head = branch.head
+    except NotFoundError:
+        head = branch.store.head()
+        if head.snapshot.deleted or head.snapshot.branch != ref.name:
+            end_branch_ref(repository.objects, given)  # It ended, or got a third name, meanwhile.
+            raise
+    branch.gone = True
+    if newest_life(repository.objects, ref.name) != (given.life, False):
+        given = _named(repository, given)
+    return given, head
+
+
+def give_free_name(repository: Repository, ref: BranchRef) -> BranchRef:
+    """Name a branch that lost its name: as its ref says, or with a number if that is taken."""
+    for number in count(1):
+        head = repository.manifest(ref.manifest_path).head()
+        branch = repository.branch_of(replace(ref, name=head.snapshot.branch), head)
+        name = ref.name if number == 1 else numbered(ref.name, number)
+        with suppress(AlreadyExistsError):
+            return _renamed(repository, branch, replace(ref, name=name))[0]
+    raise InternalError("numbers have ended")
+
+
+def numbered(name: str, number: int) -> str:
+    """Another name for a branch whose name is taken; as long as a name may be."""
+    ending = f"-{number}"
+    while True:
+        try:
+            return check_branch_name(name + ending)
+        except UsageError:
+            name = name[:-1]
+
+
+def _is_last(objects: Objects, ref: BranchRef) -> bool:
+    """Whether a life that was just begun is the last of its name.
+
+    Who was slow may have been given a number that others have used since, and that a cleanup took
+    away. Nobody looks at such a life: a later one is there. The first number is never taken away.
+    """
+    if ref.life == 1 or newest_life(objects, ref.name) == (ref.life, False):
+        return True
+    objects.create(ref.death_name, b"{}")
+    return False
+
+
+def is_over(repository: Repository, ref: BranchRef) -> bool:
     """Whether a life has ended, or goes on under another name, although its ref is there."""
     snapshot = repository.manifest(ref.manifest_path).head().snapshot
     return snapshot.deleted or snapshot.branch != ref.name
@@ -263,8 +361,12 @@ def _opened(repository: Repository, name: str) -> tuple[Branch, BranchRef]:
     """A branch at its newest head, and its ref; with as few requests as can be."""
     known = repository.known_branch(name)
     if known is not None and known.ref is not None:
-        known.refresh()
-        return known, known.ref
+        try:
+            known.refresh()
+            return known, known.ref
+        except NotFoundError:
+            if not known.gone:
+                raise  # Else another branch may have the name by now.
     try:
         ref, head = repository.life(name, ManifestStore.listed)
     except NotFoundError:

@@ -16,7 +16,7 @@ from omnigraph.branch.control import BranchInfo, branch_info
 from omnigraph.branch.tags import list_tags
 from omnigraph.errors import ErrorKind, NotFoundError
 from omnigraph.manifest.refs import branch_names, find_branch
-from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.repository import Repository, lives_as
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 
 
@@ -83,11 +83,11 @@ def branch_infos(repository: Repository) -> list[BranchInfo]:
 
 
 def _newest(repository: Repository, name: str) -> Snapshot | None:
-    """The newest state of a branch; None if it ended since it was listed."""
+    """The newest state of a branch; None if it ended, or got another name, since it was listed."""
     # Not by way of the open branches: those are opened one after the other.
     ref = find_branch(repository.objects, name)
     snapshot = repository.manifest(ref.manifest_path).head().snapshot if ref is not None else None
-    return None if snapshot is None or snapshot.deleted else snapshot
+    return snapshot if snapshot is not None and lives_as(snapshot, name) else None
 
 
 def _info_if_there(repository: Repository, name: str) -> BranchInfo | None:

@@ -1,4 +1,4 @@
-"""Printing what another program did to tables, and what was done about it.
+"""Printing what another program did to tables, which names are wrong, and what was done about it.
 
 RepairReport -> [repair_output] -> stdout
 
@@ -18,6 +18,7 @@ from omnigraph.cli.streams import one_line, write_bytes, write_text
 from omnigraph.cli.text import count_text
 
 if TYPE_CHECKING:
+    from omnigraph.maintain.name_check import NameRepair
     from omnigraph.maintain.repair import RepairReport, TableRepair
 
 _STYLES = {
@@ -45,6 +46,14 @@ _PREVIEWS = {
 }
 
 
+_NAME_PREVIEWS = {
+    "unfinished": "--confirm ends the name",
+    "two_lives": "--confirm gives the second one a name of its own",
+    "no_ref": "--confirm gives it its name back",
+    "no_tables": "--discard --confirm ends it",
+}
+
+
 def print_repair(report: RepairReport, settings: Settings) -> None:
     """Every table that drifted, with what happened to it."""
     if settings.json:
@@ -58,7 +67,7 @@ def print_repair(report: RepairReport, settings: Settings) -> None:
     from omnigraph.cli.rich_output import rendered
 
     text = Text()
-    if not report.drifted and not report.indexes:
+    if not report.drifted and not report.indexes and not report.names:
         text.append("Nothing to do", "bold")
         text.append(f": no other program changed {count_text(len(report.tables), 'table')}")
     width = max((len(table.type_key) for table in report.drifted), default=0)
@@ -76,12 +85,33 @@ def print_repair(report: RepairReport, settings: Settings) -> None:
         text.append(f"index {index.index}  ", "bold")
         text.append(_INDEX_OUTCOMES[index.action], _STYLES.get(index.action, ""))
         text.append(f"\n  not to be trusted: {one_line(index.reason)}\n")
+    for name in report.names:
+        text.append(f"branch {one_line(name.name)}  ")
+        text.append(f"{name.fault}  ", "bold")
+        text.append(_name_outcome(name), _STYLES.get(str(name.action), ""))
+        text.append(f"\n  {one_line(name.message)}\n")
+        if name.reason is not None:
+            text.append(f"  {one_line(name.reason)}\n")
     for commit in report.commits:
         text.append("Commit ")
         text.append(commit.id, "yellow")
         text.append(f" by {commit.actor}\n")
     text.rstrip()
     write_text(rendered(text, sys.stdout))
+
+
+def _name_outcome(name: NameRepair) -> str:
+    match str(name.action):
+        case "healed" if name.new_name is not None:
+            return f"healed: it is called '{one_line(name.new_name)}'"
+        case "healed":
+            return "healed: the name is free"
+        case "discarded":
+            return "ended"
+        case "refused":
+            return "refused"
+        case _:
+            return _NAME_PREVIEWS[str(name.fault)]
 
 
 def _facts(table: TableRepair) -> str:

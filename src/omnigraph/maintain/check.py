@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.maintain.index_check import foreign_indexes
+from omnigraph.maintain.name_check import name_faults
 from omnigraph.maintain.recovery import IntentState, pending_intents, quarantined
 from omnigraph.maintain.retention import whole_states
 from omnigraph.maintain.states import States
@@ -46,8 +47,8 @@ class Finding:
     """One thing that is wrong."""
 
     code: str
-    """ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, drift, intent,
-    index"""
+    """name, ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, drift,
+    intent or index"""
     where: str
     message: str
     remedy: str
@@ -117,6 +118,7 @@ class _Check:
         self.counts: Counter[str] = Counter()
 
     def everything(self, progress: Progress | None) -> None:
+        self._names()
         states = [*self._branches(), *self._tags()]
         self._lineage([state for _, state in states])
         steps = [(where, state, key) for where, state in states for key in state.pins]
@@ -179,6 +181,11 @@ class _Check:
         self.findings.append(found)
 
     # -- names -----------------------------------------------------------------------------------
+
+    def _names(self) -> None:
+        with self._telling("name", "branches", RESTORE):
+            for fault in name_faults(self._repository):
+                self._tell("name", f"branch {fault.name}", fault.message, fault.remedy)
 
     def _branches(self) -> Iterator[tuple[str, Snapshot]]:
         objects = self._repository.objects

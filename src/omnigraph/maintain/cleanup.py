@@ -34,6 +34,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.maintain.lives import branch_at
 from omnigraph.maintain.recovery import IntentState, pending_intents, recover
 from omnigraph.maintain.retention import Policy, Retained, retained
 from omnigraph.maintain.states import States
@@ -159,7 +160,7 @@ def give_up(
         project(repository, *kept.heads.values())
     with suppress(OmnigraphError):
         mirror_main(repository)
-    _tell(repository, record.number)
+    _tell(repository, record.number, kept.heads)
     hit(FailPoint.CLEANUP_AFTER_NEWS)
     written = repository.objects.entry(record_object(record.number))
     if written is None:
@@ -229,30 +230,45 @@ def _record(
             return record, kept
 
 
-def _tell(repository: Repository, number: int) -> None:
-    """Publish the news on every branch; on those, too, that are made meanwhile."""
+def _tell(repository: Repository, number: int, heads: Mapping[str, Snapshot]) -> None:
+    """Publish the news on every branch that lives; on those, too, that are made meanwhile."""
+    done: set[str] = set()
+    for _ in range(LOOKS_MAX):
+        fresh = [head for head in heads.values() if head.path not in done]
+        if not fresh:
+            return
+        for head in fresh:
+            _tell_one(repository, number, head)
+            done.add(head.path)
+        heads = branch_heads(repository)
+    raise _too_fast()
+
+
+def _tell_one(repository: Repository, number: int, head: Snapshot) -> None:
+    """Publish the news on one branch, whatever it is called by now."""
 
     def told(snapshot: Snapshot) -> Snapshot | None:
         return replace(snapshot, swept=number) if snapshot.swept < number else None
 
-    done: set[str] = set()
+    known = repository.known_branch(head.branch)
     for _ in range(LOOKS_MAX):
-        fresh = {n: h for n, h in branch_heads(repository).items() if h.path not in done}
-        if not fresh:
+        if known is None or known.gone or known.head.snapshot.path != head.path:
+            known = branch_at(repository, head.path)
+        branch = known
+        if branch is None:
             return
-        for name, head in fresh.items():
-            try:
-                branch = repository.branch(name)
-                branch.refresh()  # A version that is made in vain leaves a file.
-                restate(repository, branch, told)
-                done.add(head.path)
-            except NotFoundError as e:
-                if e.kind is not ErrorKind.BRANCH_NOT_FOUND:
-                    raise
-                # It ended, or goes on under a name that the next look will show.
-                if repository.manifest(head.path).head().snapshot.deleted:
-                    done.add(head.path)
-    raise ConflictError(
+        try:
+            branch.refresh()  # A version that is made in vain leaves a file.
+            restate(repository, branch, told)
+            return
+        except NotFoundError as e:
+            if e.kind is not ErrorKind.BRANCH_NOT_FOUND:
+                raise  # Else it ended, or goes on under another name.
+    raise _too_fast()
+
+
+def _too_fast() -> ConflictError:
+    return ConflictError(
         "branches are made and renamed faster than a cleanup can tell them",
         kind=ErrorKind.CONTENTION,
         hint="run it again: nothing was removed",

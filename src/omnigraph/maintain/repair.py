@@ -38,6 +38,7 @@ from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageErro
 from omnigraph.load.rows import settle_ids
 from omnigraph.maintain.index_check import IndexRepair, repair_indexes
 from omnigraph.maintain.indexes import named_types
+from omnigraph.maintain.name_check import NameAction, NameRepair, repair_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
 from omnigraph.schema.arrow import table_schema
@@ -125,6 +126,8 @@ class RepairReport:
     commits: tuple[GraphCommit, ...] = ()
     indexes: tuple[IndexRepair, ...] = ()
     """Indexes of another lineage, on any branch."""
+    names: tuple[NameRepair, ...] = ()
+    """Names of branches that did not say what they should."""
 
     @property
     def drifted(self) -> tuple[TableRepair, ...]:
@@ -132,9 +135,12 @@ class RepairReport:
         return tuple(t for t in self.tables if t.classification is not Verdict.NO_DRIFT)
 
     @property
-    def refused(self) -> tuple[TableRepair, ...]:
-        """The tables about which nothing was done although something has to be."""
-        return tuple(t for t in self.tables if t.action is RepairAction.REFUSED)
+    def refused(self) -> tuple[TableRepair | NameRepair, ...]:
+        """What nothing was done about although something has to be."""
+        return (
+            *(t for t in self.tables if t.action is RepairAction.REFUSED),
+            *(n for n in self.names if n.action is NameAction.REFUSED),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
@@ -144,6 +150,7 @@ class RepairReport:
             "tables": [table.to_dict() for table in self.tables],
             "commits": [commit.to_dict() for commit in self.commits],
             "indexes": [index.to_dict() for index in self.indexes],
+            "names": [name.to_dict() for name in self.names],
         }
 
 
@@ -156,7 +163,8 @@ def repair(
     discard: bool = False,
     message: str | None = None,
 ) -> RepairReport:
-    """Look at every table of main for what another program did; with ``confirm`` deal with it."""
+    """Look at every table of main for what another program did, and at the names of branches; with
+    ``confirm`` deal with it."""
     if force and discard:
         raise UsageError(
             "a foreign change is either forced into the graph or discarded",
@@ -167,7 +175,8 @@ def repair(
             f"--{'force' if force else 'discard'} needs --confirm",
             hint="look at the preview first: leave both out",
         )
-    return _Repair(repository, types, force=force, discard=discard, message=message).run(confirm)
+    found = _Repair(repository, types, force=force, discard=discard, message=message).run(confirm)
+    return replace(found, names=repair_names(repository, confirm=confirm, discard=discard))
 
 
 class _Repair:

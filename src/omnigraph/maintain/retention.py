@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
 from omnigraph.branch.history import branch_heads
-from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, UsageError
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.maintain.lives import lost_tables, unnamed_branches
 from omnigraph.maintain.states import States
 from omnigraph.manifest.lineage import MILESTONE
-from omnigraph.manifest.refs import find_branch, find_tag, tag_names
+from omnigraph.manifest.refs import find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
@@ -140,8 +141,7 @@ def retained(
     read: then nobody can know what it needs.
     """
     now_us = repository.clock.now_us()
-    heads = branch_heads(repository)
-    heads |= _lost_from_sight(repository, heads)
+    heads = living_heads(repository)
     tags = [ref for n in tag_names(repository.objects) if (ref := find_tag(repository.objects, n))]
     found = Retained(
         heads=heads,
@@ -186,8 +186,7 @@ def retained_without(
     Newest states, tags and what merges need are kept all the same. ``store_now_us`` plays no part:
     who gives data up does not wait for readers.
     """
-    heads = branch_heads(repository)
-    heads |= _lost_from_sight(repository, heads)
+    heads = living_heads(repository)
     found = Retained(
         heads=heads,
         states=states or States(repository),
@@ -245,21 +244,16 @@ def _given_up(repository: Repository, told: int, before: int | None) -> tuple[Sw
     return tuple(record for record in found if record is not None)
 
 
-def _lost_from_sight(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, Snapshot]:
-    """Branches that live although no listing showed them: one that is being renamed may be passed
-    over. Its manifest says under which name it lives."""
-    seen, found = {head.path for head in heads.values()}, dict[str, Snapshot]()
-    for path in repository.objects.folders("_branches"):
-        if path in seen:
-            continue
-        try:
-            head = repository.manifest(path).head().snapshot
-        except (NotFoundError, CorruptionError):
-            continue  # Never finished, or reduced to names already.
-        ref = None if head.deleted else find_branch(repository.objects, head.branch)
-        if ref is not None and ref.manifest_path == path:
-            found[head.branch] = head
-    return found
+def living_heads(repository: Repository) -> dict[str, Snapshot]:
+    """The newest states of all branches that live, by name, or by what to call them."""
+    heads = branch_heads(repository)
+    unnamed = [
+        branch
+        for branch in unnamed_branches(repository, heads)
+        # Nobody can be given back what an earlier release took.
+        if branch.found or not lost_tables(repository, branch.head)
+    ]
+    return heads | {branch.key: branch.head for branch in unnamed}
 
 
 def _datasets(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, Versions]:

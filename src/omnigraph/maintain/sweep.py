@@ -18,7 +18,7 @@ from typing import Any
 from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.maintain.retention import Retained
-from omnigraph.manifest.refs import BRANCHES
+from omnigraph.manifest.refs import BRANCHES, superseded
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, ManifestPlace
 from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
@@ -314,20 +314,10 @@ class Sweep:
         return not snapshot.deleted and snapshot.version == 1
 
     def _refs(self, path: str) -> Cleaned:
-        """Lives of a name before its last one: that number is never given again."""
-        lives: dict[str, list[tuple[int, StoredObject]]] = {}
-        for entry in self._objects.entries(path):
-            folder, _, file = entry.name.rpartition("/")
-            number = file.partition(".")[0]
-            if number.isdigit():
-                lives.setdefault(folder, []).append((int(number), entry))
-
-        def over() -> Iterator[StoredObject]:
-            for found in lives.values():
-                last = max(number for number, _ in found)
-                yield from (e for number, e in found if number < last and self._may_go(e))
-
-        return self._delete(path, over())
+        """Lives of a name before its last one, but for what keeps their numbers taken."""
+        there = {entry.name: entry for entry in self._objects.entries(path)}
+        over = (there[name] for name in superseded(there))
+        return self._delete(path, (entry for entry in over if self._may_go(entry)))
 
     def _unused_schemas(self, path: str) -> Cleaned:
         """Schemas that no manifest names. A write that brings one back writes its objects anew."""

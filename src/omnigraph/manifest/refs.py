@@ -7,15 +7,17 @@ manifest dataset and its fork point:
     _refs/branches/<quoted name>/1.dead    it ended
     _refs/branches/<quoted name>/2.json    the name was used again
 
-Both are created with put-if-absent and nothing is ever replaced or removed, so no process can take
-away what another one has just made, and nothing of an old life is mistaken for a new one. A tag is
-one object that names a commit.
+Both are created with put-if-absent and never replaced, so no process can take away what another
+one has just made, and nothing of an old life is mistaken for a new one. The number of a life is
+never given twice. Of a name that was used often a cleanup leaves the first ref, so that this number
+stays taken, and the last life, which says how far the name got (``superseded``); who takes a later
+number looks once more whether it is the last one. A tag is one object that names a commit.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -26,6 +28,7 @@ from omnigraph.storage.objects import Objects
 
 BRANCHES, TAGS = "_refs/branches", "_refs/tags"
 NAME_LENGTH_MAX = 200
+LOOKS_MAX = 8
 _QUOTED_LENGTH_MAX = 240
 """Names of files have at most 255 bytes on every file system."""
 
@@ -103,17 +106,56 @@ def first_life(objects: Objects, name: str) -> BranchRef | None:
 
     Nearly every name is used once, and a life that is over says so in its manifest.
     """
-    content = objects.get(f"{_folder(name)}/1.json")
-    return _decode_branch(content, name, 1) if content is not None else None
+    return branch_ref(objects, name, 1)
 
 
 def find_branch(objects: Objects, name: str) -> BranchRef | None:
     """The living branch of a name. One listing of its few lives, and its ref."""
-    life, dead = newest_life(objects, name)
-    if not life or dead:
-        return None
-    content = objects.get(f"{_folder(name)}/{life}.json", referenced=True) or b""
-    return _decode_branch(content, name, life)
+    for _ in range(LOOKS_MAX):
+        life, dead = newest_life(objects, name)
+        if not life or dead:
+            return None
+        # It may have ended since it was listed, and a cleanup was fast.
+        if (ref := branch_ref(objects, name, life)) is not None:
+            return ref
+    raise CorruptionError(
+        f"the ref of branch '{name}' is missing", hint="restore it from a copy of the graph"
+    )
+
+
+def branch_ref(objects: Objects, name: str, life: int) -> BranchRef | None:
+    """One life of a name; None if nothing of it is left."""
+    content = objects.get(f"{_folder(name)}/{life}.json")
+    return _decode_branch(content, name, life) if content is not None else None
+
+
+def all_lives(objects: Objects) -> dict[str, dict[int, bool]]:
+    """Every name with its lives as far as they are left, and whether each is over: one listing."""
+    found: dict[str, dict[int, bool]] = {}
+    for folder, life, dead in _lives(objects.names(BRANCHES)):
+        lives = found.setdefault(unquote(folder), {})
+        lives[life] = dead or lives.get(life, False)
+    return found
+
+
+def superseded(names: Iterable[str]) -> Iterator[str]:
+    """Objects of lives that nobody has to know of any more.
+
+    A life is over as soon as there is a later one. The last number has to be known, and the first
+    one has to stay taken: whoever makes a branch tries that one without looking.
+    """
+    lives: dict[str, list[tuple[int, bool, str]]] = {}
+    for name in names:
+        for folder, life, dead in _lives(iter([name])):
+            lives.setdefault(folder, []).append((life, dead, name))
+    for found in lives.values():
+        last = max(life for life, _, _ in found)
+        ended = (last, True) in ((life, dead) for life, dead, _ in found)
+        for life, dead, name in found:
+            is_first = life == 1 and not dead
+            over = life < last or (ended and not dead)
+            if over and not is_first:
+                yield name
 
 
 def newest_life(objects: Objects, name: str) -> tuple[int, bool]:
@@ -128,13 +170,14 @@ def create_branch_ref(objects: Objects, ref: BranchRef) -> bool:
     return objects.create(ref.object_name, _encode_branch(ref))
 
 
-def end_branch_ref(objects: Objects, ref: BranchRef) -> str:
+def end_branch_ref(objects: Objects, ref: BranchRef, *, swept: bool = True) -> str:
     """Say that a life is over, and return the object that says so.
 
     It may have been over before: a branch that got its old name back has a later life of it, which
-    who opened it by the first one does not know of. Then that one ends.
+    who opened it by the first one does not know of. Then that one ends. A cleanup takes the word
+    away that the first one is over; where there was none (``swept``) nobody has to look for that.
     """
-    if not objects.create(ref.death_name, b"{}"):
+    if not objects.create(ref.death_name, b"{}") or swept:
         later = find_branch(objects, ref.name)
         if later is not None and later.incarnation == ref.incarnation:
             objects.create(later.death_name, b"{}")
@@ -221,7 +264,7 @@ def _decode_branch(content: bytes, name: str, life: int) -> BranchRef:
     try:
         fields = json.loads(content)
         return BranchRef(
-            name=fields["name"],
+            name=name,  # Where it lies says whose it is, whoever put it there.
             life=life,
             incarnation=fields["incarnation"],
             parent=fields["parent"],

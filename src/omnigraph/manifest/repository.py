@@ -126,14 +126,14 @@ class Branch:
         with self._lock:
             self._looked_us = looked_us
         if newer is not None:
-            if not _lives_as(newer.snapshot, self.name):
+            if not lives_as(newer.snapshot, self.name):
                 self.gone = True
                 raise branch_not_found(self.name, self.store.where)
             self.advance(newer)
         return self.head
 
 
-def _lives_as(snapshot: Snapshot, name: str) -> bool:
+def lives_as(snapshot: Snapshot, name: str) -> bool:
     """Whether a branch lives and has this name: its manifest decides, in one place for both."""
     return snapshot.branch == name and not snapshot.deleted
 
@@ -228,7 +228,7 @@ class Repository:
             ref = find(self.objects, name)
             if ref is not None:
                 head = read(self.manifest(ref.manifest_path))
-                if _lives_as(head.snapshot, name):
+                if lives_as(head.snapshot, name):
                     return ref, head
         raise branch_not_found(name, self.location.uri)
 

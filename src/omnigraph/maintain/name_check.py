@@ -1,0 +1,242 @@
+"""Names of branches that do not say what they should, found and put right.
+
+    refs, manifests of branches -> [faults] -> findings of a check, steps of a repair
+
+| fault        | what is wrong                                                | repair             |
+|--------------|--------------------------------------------------------------|--------------------|
+| `unfinished` | a name leads to a branch that ended, or has another name now | ends the name      |
+| `two_lives`  | two branches live under one name; the last life has it       | a name of its own  |
+| `no_ref`     | a branch lives, and nothing leads to it                      | its name back      |
+| `no_tables`  | the same, and an earlier release took tables of it           | refuses: `discard` |
+
+The first one is left by who dies on the way; it harms nobody, but the name is listed. The others
+come from releases whose cleanups took away what kept numbers of lives taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from omnigraph.branch.control import give_free_name, is_over
+from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
+from omnigraph.maintain.lives import (
+    Unnamed,
+    branch_at,
+    lost_tables,
+    unnamed_branches,
+)
+from omnigraph.manifest.refs import BranchRef, branch_names, end_branch_ref, find_branch
+from omnigraph.manifest.repository import Repository, lives_as
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.write.publish import restate
+
+REPAIR = "run 'omnigraph repair', and with --confirm"
+DISCARD = "run 'omnigraph repair --discard --confirm', which ends it"
+
+
+class Fault(StrEnum):
+    """What is wrong about a name."""
+
+    UNFINISHED = "unfinished"
+    TWO_LIVES = "two_lives"
+    NO_REF = "no_ref"
+    NO_TABLES = "no_tables"
+
+
+class NameAction(StrEnum):
+    """What was done about a name."""
+
+    PREVIEW = "preview"
+    HEALED = "healed"
+    DISCARDED = "discarded"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameFault:
+    """A name that does not say what it should."""
+
+    fault: Fault
+    name: str
+    path: str
+    """The manifest of the branch that it is about."""
+    message: str
+    ref: BranchRef
+    """The ref that is wrong, or that the branch should have."""
+    refs: tuple[BranchRef, ...] = ()
+    """Refs that lead to it and are not the last life of its name."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        match self.fault:
+            case Fault.UNFINISHED:
+                return f"{REPAIR} the name is ended; so does who uses it next"
+            case Fault.TWO_LIVES:
+                return f"{REPAIR} the second one gets a name of its own"
+            case Fault.NO_REF:
+                return f"{REPAIR} it gets its name back"
+            case Fault.NO_TABLES:
+                return DISCARD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameRepair:
+    """What was found and done about one name."""
+
+    name: str
+    fault: Fault
+    action: NameAction
+    path: str
+    """The manifest of the branch."""
+    message: str
+    new_name: str | None = None
+    """What the branch is called now."""
+    reason: str | None = None
+    """Why it was refused."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``repair --json`` shows it."""
+        return {
+            "name": self.name,
+            "fault": str(self.fault),
+            "action": str(self.action),
+            "path": self.path,
+            "message": self.message,
+            "new_name": self.new_name,
+            "reason": self.reason,
+        }
+
+
+def name_faults(repository: Repository) -> list[NameFault]:
+    """Everything that is wrong about names. Changes nothing.
+
+    A ref or a manifest that cannot be read is no matter of names; a check tells it by itself.
+    """
+    names = branch_names(repository.objects)
+    looks = [repository.pool.submit(_look_at, repository, name) for name in names]
+    found: list[NameFault] = []
+    heads: dict[str, Snapshot] = {}
+    unreadable: set[str] = set()
+    for name, look in zip(names, looks, strict=True):
+        try:
+            head, fault = look.result()
+        except (CorruptionError, NotFoundError):
+            unreadable.add(name)
+            continue
+        found += [fault] if fault is not None else []
+        heads |= {name: head} if head is not None else {}
+    return [*found, *_unnamed(repository, heads, unreadable)]
+
+
+def repair_names(
+    repository: Repository, *, confirm: bool = False, discard: bool = False
+) -> tuple[NameRepair, ...]:
+    """What is wrong about names; with ``confirm`` it is put right.
+
+    What lives gets a name. ``discard`` ends branches of which tables are gone.
+    """
+    return tuple(
+        _settled(repository, fault, discard=discard) if confirm else _told(fault)
+        for fault in name_faults(repository)
+    )
+
+
+def _look_at(repository: Repository, name: str) -> tuple[Snapshot | None, NameFault | None]:
+    """The branch that a name leads to, or what is wrong about the name; neither if it is over."""
+    ref = find_branch(repository.objects, name)
+    if ref is None:
+        return None, None
+    head = repository.manifest(ref.manifest_path).head().snapshot
+    if lives_as(head, name):
+        return head, None
+    # Somebody may be about to finish: who looks twice sees both steps.
+    if find_branch(repository.objects, name) != ref or not is_over(repository, ref):
+        return None, None
+    became = "has ended" if head.deleted else f"is called '{head.branch}'"
+    fault = NameFault(
+        fault=Fault.UNFINISHED,
+        name=name,
+        path=ref.manifest_path,
+        message=f"it leads to {ref.manifest_path}, which {became}",
+        ref=ref,
+    )
+    return None, fault
+
+
+def _unnamed(
+    repository: Repository, heads: Mapping[str, Snapshot], unreadable: Collection[str]
+) -> Iterator[NameFault]:
+    for branch in unnamed_branches(repository, heads, unreadable):
+        if branch.found:
+            continue
+        fault, message = _judged(repository, branch)
+        yield NameFault(
+            fault=fault,
+            name=branch.head.branch,
+            path=branch.head.path,
+            message=message,
+            ref=branch.ref,
+            refs=branch.refs,
+        )
+
+
+def _judged(repository: Repository, branch: Unnamed) -> tuple[Fault, str]:
+    path = branch.head.path
+    if lost := lost_tables(repository, branch.head):
+        return Fault.NO_TABLES, f"nothing leads to {path}, and it lost {', '.join(lost)}"
+    if branch.rival is not None:
+        rival = branch.rival.manifest_path
+        return Fault.TWO_LIVES, f"two branches live under this name: {rival} and {path}"
+    return Fault.NO_REF, f"the branch at {path} lives, and nothing leads to it"
+
+
+def _told(fault: NameFault) -> NameRepair:
+    return NameRepair(
+        name=fault.name,
+        fault=fault.fault,
+        action=NameAction.PREVIEW,
+        path=fault.path,
+        message=fault.message,
+    )
+
+
+def _settled(repository: Repository, fault: NameFault, *, discard: bool) -> NameRepair:
+    told = _told(fault)
+    try:
+        match fault.fault:
+            case Fault.UNFINISHED:
+                end_branch_ref(repository.objects, fault.ref)
+                return replace(told, action=NameAction.HEALED)
+            case Fault.NO_TABLES if discard:
+                _end(repository, fault.path)
+                return replace(told, action=NameAction.DISCARDED)
+            case Fault.NO_TABLES:
+                return replace(told, action=NameAction.REFUSED, reason=DISCARD)
+            case Fault.TWO_LIVES | Fault.NO_REF:
+                given = give_free_name(repository, fault.ref)
+                _forget(repository, fault, given)
+                return replace(told, action=NameAction.HEALED, new_name=given.name)
+    except OmnigraphError as e:
+        return replace(told, action=NameAction.REFUSED, reason=e.message)
+
+
+def _forget(repository: Repository, fault: NameFault, given: BranchRef) -> None:
+    """Say of refs that led to a branch that they are over: it has another now."""
+    for ref in fault.refs:
+        if ref.object_name != given.object_name:
+            repository.objects.create(ref.death_name, b"{}")
+
+
+def _end(repository: Repository, path: str) -> None:
+    branch = branch_at(repository, path)
+    if branch is None:
+        return
+    try:
+        restate(repository, branch, lambda snapshot: replace(snapshot, deleted=True))
+    except NotFoundError:
+        if not branch.gone:
+            raise  # Else somebody else has ended it.
