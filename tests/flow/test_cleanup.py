@@ -542,3 +542,68 @@ def test_a_long_write_begins_after_the_cleanups_that_were(graph: omnigraph.Graph
         assert publish(graph._repository, request).commit is not None
     with omnigraph.open(graph.uri) as fresh:
         assert ages(fresh) == {"a": 3, "b": 1, "bulk": 1}
+
+
+def test_any_two_of_many_branches_can_be_merged_after_a_cleanup(graph: omnigraph.Graph) -> None:
+    """More pairs than anybody would look at one by one; ancestors that main has no part in."""
+    put(graph, "a", 0)
+    graph.branches.create("stem")
+    twigs = [f"t{number}" for number in range(17)]
+    for number, name in enumerate(twigs):
+        put(graph, "stem", number, "stem")
+        graph.branches.create(name, "stem")
+        put(graph, name, number, name)
+        put(graph, "a", number)
+    clean(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        assert cleanup(fresh._repository, Policy(keep=1)).places == ()
+        for name, into in (("t0", "t9"), ("t9", "t16"), ("t3", "main"), ("t16", "t4")):
+            assert fresh.merge(name, into=into).outcome == "merged"
+        expected = {"a": 0, "stem": 16} | {n: int(n[1:]) for n in ("t0", "t4", "t9", "t16")}
+        assert ages(fresh, "t4") == expected
+        assert fresh.upkeep.check(full=True).ok
+
+
+def test_ancestors_of_ancestors_stay(graph: omnigraph.Graph) -> None:
+    """Lines that were merged into each other have several, which a merge makes one."""
+    names = ("left", "right")
+    put(graph, "a", 0)
+    for name in names:
+        graph.branches.create(name)
+        put(graph, name, 0, name)
+    for step in range(1, 4):
+        for name in names:
+            put(graph, name, step, name)
+            put(graph, "a", step * 10 + names.index(name), name)
+        for name in names:
+            graph.branches.create(f"{name}{step}", name)
+        graph.merge("right1" if step == 1 else f"right{step}", into="left", prefer="theirs")
+        graph.merge(f"left{step}", into="right", prefer="ours")
+        for name in names:
+            graph.branches.delete(f"{name}{step}")
+    for name in names:
+        put(graph, f"own {name}", 1, name)
+    before = ages(graph, "left") | ages(graph, "right")
+    bases = graph.merge("right", into="left", dry_run=True).base_commits
+    assert len(bases) == 2
+    clean(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        for base in bases:
+            ages(fresh, base)
+        assert fresh.merge("right", into="left").outcome == "merged"
+        assert ages(fresh, "left") == before
+
+
+def test_a_tag_can_be_merged_after_a_cleanup(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 0)
+    graph.branches.create("gone")
+    put(graph, "g", 1, "gone")
+    graph.tags.create("kept", "gone")
+    put(graph, "g", 2, "gone")
+    graph.branches.delete("gone")
+    for age in range(1, 5):
+        put(graph, "a", age)
+    clean(graph, keep=1)
+    with omnigraph.open(graph.uri) as fresh:
+        assert fresh.merge("kept").outcome == "merged"
+        assert ages(fresh) == {"a": 4, "g": 1}

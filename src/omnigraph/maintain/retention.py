@@ -4,30 +4,28 @@
 
 A state is *whole* if its tables can be read. These are: the newest state of every branch; what the
 policy keeps of every branch's line; what a branch stopped to show only within the grace window;
-every tag; and the common ancestors of every branch with main and with each other, because a merge
-needs them. Of the others only manifests stay, one in 32 commits and where something was merged:
-so the whole list of commits stays readable, and any two states find their common ancestor.
+every tag; and the common ancestors of any two branches, and of any branch and any tag, because a
+merge needs them (``maintain/ancestry.py``). Of the others only manifests stay, one in 32 commits
+and where something was merged: so the whole list of commits stays readable, and any two states find
+their common ancestor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from omnigraph.branch.history import branch_heads
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.maintain.ancestry import Ancestry
 from omnigraph.maintain.lives import lost_tables, unnamed_branches
 from omnigraph.maintain.states import States
-from omnigraph.manifest.lineage import MILESTONE
-from omnigraph.manifest.refs import find_tag, tag_names
+from omnigraph.manifest.refs import TagRef, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
 from omnigraph.storage.names import TableVersion, version_of
-
-PAIRS_MAX = 128
-"""With more pairs of branches than this only the ancestors with main are kept for merges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +140,7 @@ def retained(
     """
     now_us = repository.clock.now_us()
     heads = living_heads(repository)
-    tags = [ref for n in tag_names(repository.objects) if (ref := find_tag(repository.objects, n))]
+    tags = _tags(repository)
     found = Retained(
         heads=heads,
         states=states or States(repository),
@@ -162,12 +160,26 @@ def retained(
         shown |= {v for v in versions.written if promised is not None and v >= promised}
         for version in shown:
             found.add(ManifestPlace(path=versions.path, version=version))
-    for place in _ancestors(repository, heads):
-        found.add(place)
+    ancestry = _ancestry(repository, found, tags)
     _mark_tables(found)
-    tagged = [repository.lineage.snapshot(tag.place) for tag in tags]
-    _mark_way_back(repository, found, [*heads.values(), *tagged])
+    _mark_way_back(found, ancestry)
     return found
+
+
+def _tags(repository: Repository) -> list[TagRef]:
+    found = (find_tag(repository.objects, name) for name in tag_names(repository.objects))
+    return [tag for tag in found if tag is not None]
+
+
+def _ancestry(repository: Repository, found: Retained, tags: Sequence[TagRef]) -> Ancestry:
+    """The whole history; the states that merges of branches and tags look at are kept."""
+    heads = list(found.heads.values())
+    tagged = [repository.lineage.snapshot(tag.place) for tag in tags]
+    ancestry = Ancestry(repository.lineage, [*heads, *tagged])
+    branches, others = ([state.head.id for state in states] for states in (heads, tagged))
+    for place in ancestry.needed_by_merges(branches, others):
+        found.add(place)
+    return ancestry
 
 
 def retained_without(
@@ -193,13 +205,12 @@ def retained_without(
         datasets=_datasets(repository, heads),
         given_up=_given_up(repository, heads[MAIN].swept, before),
     )
+    tags = _tags(repository)
     for head in heads.values():
         found.add(head.place, named=True)
-    for name in tag_names(repository.objects):
-        if (tag := find_tag(repository.objects, name)) is not None:
-            found.add(tag.place, named=True)
-    for place in _ancestors(repository, heads):
-        found.add(place)
+    for tag in tags:
+        found.add(tag.place, named=True)
+    _ancestry(repository, found, tags)
     for versions in found.datasets.values():
         promised = (since or {}).get(versions.path)
         for version in versions.written:
@@ -328,27 +339,6 @@ def _shown_since(
             return
 
 
-def _ancestors(repository: Repository, heads: dict[str, Snapshot]) -> Iterator[ManifestPlace]:
-    """States that merges of living branches look at."""
-    pairs = list(combinations(heads.values(), 2))
-    if len(pairs) > PAIRS_MAX:
-        pairs = [(heads[MAIN], head) for name, head in heads.items() if name != MAIN]
-    for mine, theirs in pairs:
-        yield from _bases(repository, mine, theirs)
-
-
-def _bases(repository: Repository, mine: Snapshot, theirs: Snapshot) -> Iterator[ManifestPlace]:
-    try:
-        bases = repository.lineage.merge_bases(mine, theirs)
-        yield from (base.place for base in bases)
-        # Several ancestors are merged themselves, by their own ancestors.
-        for one, other in combinations([repository.lineage.snapshot(b.place) for b in bases], 2):
-            yield from _bases(repository, one, other)
-    except NotFoundError as e:
-        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-            raise  # Else the way is lost already, and nothing that is left depends on it.
-
-
 def _mark_tables(found: Retained) -> None:
     """The tables of all states that are kept; states that have lost theirs are kept no longer."""
     places = [
@@ -368,7 +358,7 @@ def _mark_tables(found: Retained) -> None:
             found.tables.setdefault(name.path, {})[name] = key
 
 
-def _mark_way_back(repository: Repository, found: Retained, ends: list[Snapshot]) -> None:
+def _mark_way_back(found: Retained, ancestry: Ancestry) -> None:
     """Manifests that a walk through the whole history needs (``manifest/lineage.py``)."""
 
     def keep(place: ManifestPlace) -> None:
@@ -376,15 +366,8 @@ def _mark_way_back(repository: Repository, found: Retained, ends: list[Snapshot]
 
     for path in found.datasets:
         keep(ManifestPlace(path=path, version=1))  # Where a look for a moment begins.
-    waiting: dict[str, list[GraphCommit]] = {}
-    for commit in _as_far_as_known(repository.lineage.reachable(*ends)):
-        for child in waiting.pop(commit.id, ()):
-            if child.generation // MILESTONE != commit.generation // MILESTONE:
-                keep(child.place)
-        if commit.parent_id is not None:
-            waiting.setdefault(commit.parent_id, []).append(commit)
-        if commit.merged_place is not None:
-            keep(commit.merged_place)
+    for place in ancestry.way_back():
+        keep(place)
     for versions in found.datasets.values():
         if versions.branch is None:
             keep(ManifestPlace(path=versions.path, version=versions.newest))

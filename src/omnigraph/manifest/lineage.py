@@ -143,6 +143,23 @@ class Lineage:
             for parent in walk.parents(commit):
                 meet(parent, is_known[commit.id])
 
+    def as_far_as_known(
+        self, *snapshots: Snapshot
+    ) -> Iterator[tuple[GraphCommit, tuple[GraphCommit, ...]]]:
+        """As ``reachable``, each commit with its parents. A way that was lost ends where it was
+        lost, and the others go on."""
+        walk = _Walk(self, [c for s in snapshots for c in s.commits])
+        seen = {snapshot.head.id: snapshot.head for snapshot in snapshots}
+        waiting = _Newest(seen.values())
+        while waiting:
+            commit = waiting.pop()
+            parents = walk.known_parents(commit)
+            for parent in parents:
+                if parent.id not in seen:
+                    seen[parent.id] = parent
+                    waiting.push(parent)
+            yield commit, parents
+
     def find(
         self, snapshot: Snapshot, commit_id: str, search: Callable[[], GraphCommit]
     ) -> GraphCommit:
@@ -211,6 +228,23 @@ class _Walk:
             found.append(self._commit(commit.merged_parent_id, commit.merged_place))
         return tuple(found)
 
+    def known_parents(self, commit: GraphCommit) -> tuple[GraphCommit, ...]:
+        """The same without those that nobody can be led to any more."""
+        found: list[GraphCommit] = []
+        places = (
+            (commit.parent_id, commit.place),
+            (commit.merged_parent_id, commit.merged_place),
+        )
+        for parent, place in places:
+            if parent is None or place is None:
+                continue
+            try:
+                found.append(self._commit(parent, place))
+            except NotFoundError as e:
+                if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+                    raise
+        return tuple(found)
+
     def _commit(self, commit_id: str, place: ManifestPlace) -> GraphCommit:
         """A commit of the line that leads to a place."""
         if commit_id not in self._known:
@@ -244,7 +278,7 @@ class _Walk:
         tried = 0
         for commit in later:
             parent = self._known.get(commit.parent_id or "")
-            if parent is None or not _crosses(commit, parent):
+            if parent is None or not crosses(commit.generation, parent.generation):
                 continue
             tried += 1
             if tried > MILESTONES_TRIED_MAX:
@@ -263,11 +297,12 @@ def is_milestone(commit: GraphCommit, line: Sequence[GraphCommit]) -> bool:
     so whatever else is gone, the way back is there.
     """
     parent = next((c for c in line if c.id == commit.parent_id), None)
-    return parent is not None and _crosses(commit, parent)
+    return parent is not None and crosses(commit.generation, parent.generation)
 
 
-def _crosses(commit: GraphCommit, parent: GraphCommit) -> bool:
-    return commit.generation // MILESTONE != parent.generation // MILESTONE
+def crosses(generation: int, before: int) -> bool:
+    """Whether a multiple of 32 lies between the generations of a commit and of its parent."""
+    return generation // MILESTONE != before // MILESTONE
 
 
 class _Newest:
