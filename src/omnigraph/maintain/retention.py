@@ -21,6 +21,7 @@ from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.maintain.ancestry import Ancestry
 from omnigraph.maintain.lives import lost_tables, unnamed_branches
 from omnigraph.maintain.states import States
+from omnigraph.manifest.moments import if_kept, left_behind
 from omnigraph.manifest.refs import TagRef, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
@@ -166,6 +167,14 @@ def retained(
     return found
 
 
+def _left_behind(repository: Repository, versions: Versions) -> Iterator[Snapshot]:
+    """What a branch showed each time before it was set back: without these nobody could tell how
+    long the states before were shown (``manifest/moments.py``)."""
+    newest = ManifestPlace(path=versions.path, version=max(versions.newest, 1))
+    state = if_kept(repository.lineage, newest)
+    return left_behind(repository.lineage, state) if state is not None else iter(())
+
+
 def _tags(repository: Repository) -> list[TagRef]:
     found = (find_tag(repository.objects, name) for name in tag_names(repository.objects))
     return [tag for tag in found if tag is not None]
@@ -175,7 +184,10 @@ def _ancestry(repository: Repository, found: Retained, tags: Sequence[TagRef]) -
     """The whole history; the states that merges of branches and tags look at are kept."""
     heads = list(found.heads.values())
     tagged = [repository.lineage.snapshot(tag.place) for tag in tags]
-    ancestry = Ancestry(repository.lineage, [*heads, *tagged])
+    left = [tip for v in found.datasets.values() for tip in _left_behind(repository, v)]
+    ancestry = Ancestry(repository.lineage, [*heads, *tagged, *left])
+    for tip in left:
+        found.signposts.setdefault(tip.path, set()).add(tip.version)
     branches, others = ([state.head.id for state in states] for states in (heads, tagged))
     for place in ancestry.needed_by_merges(branches, others):
         found.add(place)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from omnigraph.errors import ErrorKind, NotFoundError
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import ManifestPlace
+from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
 
 
 def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None:
@@ -20,6 +20,17 @@ def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None
         kept = repository.manifest(place.path).exists(place.version)
     if not kept:
         raise reclaimed(place)
+
+
+def check_whole(repository: Repository, snapshot: Snapshot, swept: int) -> None:
+    """The same for a snapshot. One that only says something else about a state is as good as that
+    one, which may be kept although this version is not."""
+    try:
+        check_kept(repository, snapshot.place, swept)
+    except NotFoundError:
+        if snapshot.head.place == snapshot.place:
+            raise
+        check_kept(repository, snapshot.head.place, swept)
 
 
 def reclaimed(place: ManifestPlace) -> NotFoundError:

@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.kept import check_kept
-from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.kept import check_whole
 from omnigraph.manifest.lookup import (
     COMMIT_ID_LENGTH,
     commit_named,
     commit_not_found,
     looks_like_commit,
 )
+from omnigraph.manifest.moments import left_behind, state_at
 from omnigraph.manifest.refs import branch_names, check_tag_name, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
@@ -119,13 +119,13 @@ def resolve(repository: Repository, target: Target) -> Snapshot:
         return _whole(repository, ManifestPlace(path=newest.path, version=target.version))
     if target.at_us is None:
         return newest
-    return _whole(repository, _at(repository, newest, target.at_us).place)
+    return _whole(repository, state_at(repository, newest, target.at_us).place)
 
 
 def _whole(repository: Repository, place: ManifestPlace) -> Snapshot:
     """A past state that can be read. Raises ``NotFoundError`` if a cleanup took its tables."""
     snapshot = repository.lineage.snapshot(place)
-    check_kept(repository, place, repository.branch(MAIN).head.snapshot.swept)
+    check_whole(repository, snapshot, repository.branch(MAIN).head.snapshot.swept)
     return snapshot
 
 
@@ -152,24 +152,12 @@ def _states(repository: Repository) -> Iterator[Snapshot]:
             heads.append(repository.head(name).snapshot)
             yield heads[-1]
     for head in heads:
-        yield from _left_behind(repository.lineage, head)
+        yield from left_behind(repository.lineage, head)
     for name in tag_names(repository.objects):
         tag = find_tag(repository.objects, name)
         if tag is not None:
             with suppress(NotFoundError):
                 yield repository.lineage.snapshot(tag.place)
-
-
-def _left_behind(lineage: Lineage, head: Snapshot) -> Iterator[Snapshot]:
-    """What a branch showed each time before it was set back."""
-    state = head
-    while state.rewound_at > 1:
-        before = ManifestPlace(path=state.path, version=state.rewound_at - 1)
-        found = _if_kept(lineage, before)
-        if found is None:
-            return
-        state = found
-        yield state
 
 
 def _commit_behind(
@@ -246,45 +234,6 @@ def tag_not_found(name: str, where: str) -> NotFoundError:
     )
 
 
-def _at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
-    """What a branch showed at a moment: the newest version that was there, found by halving.
-
-    The time of commits never decreases along the versions of a manifest. A branch that was made
-    later shows what the branch it was made from showed then.
-    """
-    lineage, last = repository.lineage, newest
-    while True:
-        if last.head.created_at_us <= at_us:
-            return last
-        first = lineage.snapshot(ManifestPlace(path=last.path, version=1))  # Always kept.
-        if first.head.created_at_us > at_us:
-            if first.head.path == first.path:
-                raise NotFoundError(
-                    f"the graph did not exist at {_text(at_us)}",
-                    kind=ErrorKind.COMMIT_NOT_FOUND,
-                    hint=f"it begins at {_text(first.head.created_at_us)}",
-                )
-            last = lineage.snapshot(first.head.place)
-            continue
-        low, high = 1, last.version
-        while high - low > 1:
-            middle = (low + high) // 2
-            found = _if_kept(lineage, ManifestPlace(path=last.path, version=middle))
-            # What is old is reclaimed first, so the answer is later, or nowhere.
-            later = found is None or found.head.created_at_us <= at_us
-            low, high = (middle, high) if later else (low, middle)
-        return lineage.snapshot(ManifestPlace(path=last.path, version=low))
-
-
-def _if_kept(lineage: Lineage, place: ManifestPlace) -> Snapshot | None:
-    try:
-        return lineage.snapshot(place)
-    except NotFoundError as e:
-        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-            raise
-        return None
-
-
 def moment_of(text: str) -> int | None:
     """A moment in microseconds since 1970; None if the text is none."""
     try:
@@ -297,8 +246,3 @@ def _microseconds(moment: datetime) -> int:
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     past = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return (past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds
-
-
-def _text(at_us: int) -> str:
-    moment = datetime.fromtimestamp(at_us / 1e6, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
