@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from omnigraph.errors import UsageError
 from omnigraph.load.export import write_jsonl
+from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.query.engine import Explanation, QueryEngine, read_of
@@ -41,7 +42,8 @@ class SnapshotView:
         self._repository = repository
         self._snapshot = snapshot
         self._engine = engine or QueryEngine(repository)
-        self._schema = repository.schema(snapshot.schema_hash)
+        with telling_reclaimed(repository, snapshot):
+            self._schema = repository.schema(snapshot.schema_hash)
 
     @property
     def branch(self) -> str:
@@ -118,17 +120,20 @@ class SnapshotView:
         snapshot = self._snapshot
         prepared = self._engine.prepare(text, name, self._schema)
         limits = self._engine.limits(timeout_s, memory_bytes)
-        if _on_spark(engine, spark, memory_bytes):
-            rows = self._read_on_spark(prepared.query, params, limits, spark)
-        else:
-            rows = self._engine.read(prepared, snapshot, params, limits)
+        on_spark = _on_spark(engine, spark, memory_bytes)
+        with telling_reclaimed(self._repository, snapshot):
+            if on_spark:
+                rows = self._read_on_spark(prepared.query, params, limits, spark)
+            else:
+                rows = self._engine.read(prepared, snapshot, params, limits)
+            notices = self._engine.notices(prepared, snapshot)
         return QueryResult(
             rows,
             query_name=prepared.query.name,
             branch=snapshot.branch,
             commit_id=snapshot.head.id,
             manifest_version=snapshot.version,
-            notices=self._engine.notices(prepared, snapshot),
+            notices=notices,
         )
 
     def _read_on_spark(
@@ -155,13 +160,10 @@ class SnapshotView:
         memory_bytes: int | None = None,
     ) -> Explanation:
         """How a read would run on this snapshot; see ``Graph.explain``."""
-        return self._engine.explain(
-            self._engine.prepare(text, name, self._schema),
-            self._snapshot,
-            params,
-            self._engine.limits(timeout_s, memory_bytes),
-            analyze=analyze,
-        )
+        prepared = self._engine.prepare(text, name, self._schema)
+        limits = self._engine.limits(timeout_s, memory_bytes)
+        with telling_reclaimed(self._repository, self._snapshot):
+            return self._engine.explain(prepared, self._snapshot, params, limits, analyze=analyze)
 
     def spark(self, session: Any = None) -> SparkGraph:
         """This snapshot in a Spark session; see ``Graph.spark``."""
@@ -238,9 +240,11 @@ class SnapshotView:
     def __repr__(self) -> str:
         return f"<Snapshot {self.branch}@{self.version} {self.commit.id}>"
 
-    def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterable[pa.RecordBatch]:
+    def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         pin = self._snapshot.pins.get(graph_type.table_key)
-        return () if pin is None else self._repository.table(pin).batches(columns)
+        if pin is not None:
+            with telling_reclaimed(self._repository, self._snapshot):
+                yield from self._repository.table(pin).batches(columns)
 
     def _dataset(self, graph_type: GraphType) -> Dataset:
         pin = self._snapshot.pins.get(graph_type.table_key)

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.errors import NotFoundError, QueryError, UsageError
+from omnigraph.errors import ErrorKind, NotFoundError, QueryError, UsageError
 from omnigraph.pipeline import session as sessions
+from omnigraph.pipeline.errors import translated
 from omnigraph.spark import register, session
 
 SCHEMA = """
@@ -54,6 +55,31 @@ def test_a_query_as_a_frame_has_the_answer_of_the_local_engine(graph, spark):
         frame = on.query(text, {"a": 30})
         found = sorted(r["name"] for r in frame.collect())
     assert found == sorted(r["name"] for r in graph.query(text, {"a": 30}))
+
+
+def test_a_state_that_a_cleanup_took_is_told_to_be_gone(graph, spark, tmp_path: Path):
+    held = graph.snapshot()
+    on = held.spark(spark)
+    frame = on.table("Person")
+    with omnigraph.open(graph.uri) as other:
+        for age in (1, 2):
+            rows = [{"name": n, "age": age} for n, _ in PEOPLE]
+            other.load(rows, type="Person", mode="overwrite")
+        other.settle()
+        assert other.upkeep.cleanup(keep=1, grace=0, confirm=True).files_removed
+    for read in (
+        lambda: on.export(tmp_path / "out"),
+        lambda: held.query("match { $p: Person } return { $p.bio }", engine="spark", spark=spark),
+        lambda: _collected(frame),
+    ):
+        with pytest.raises(NotFoundError) as gone:
+            read()
+        assert gone.value.kind is ErrorKind.HISTORY_RECLAIMED
+
+
+def _collected(frame):
+    with translated():
+        return frame.collect()
 
 
 def test_it_reads_the_state_it_was_made_from(graph, spark):

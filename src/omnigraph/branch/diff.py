@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -21,6 +22,7 @@ from omnigraph.branch.delta import Op, RowDelta, table_delta
 from omnigraph.branch.parallel import both
 from omnigraph.branch.types import TypePair, matched_types
 from omnigraph.errors import NotFoundError, UsageError
+from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog
@@ -129,17 +131,19 @@ class Diff:
         """The changes with their images, a few megabytes at a time."""
         wanted = _chosen_ops(ops)
         for delta in self.deltas(kinds, types):
-            yield from pieces(
-                delta if len(wanted) == len(Op) else delta.select(delta.rows(*wanted))
-            )
+            with self._reading():
+                yield from pieces(
+                    delta if len(wanted) == len(Op) else delta.select(delta.rows(*wanted))
+                )
 
     def deltas(self, kinds: Sequence[str] = (), types: Sequence[str] = ()) -> list[RowDelta]:
         """The deltas of some types, each made once."""
-        chosen = self._chosen_types(kinds, types)
-        if len(chosen) < 2:
-            return [self.delta(pair) for pair in chosen]
-        with ThreadPoolExecutor(min(len(chosen), THREADS_MAX), "omnigraph-diff") as pool:
-            return list(pool.map(self.delta, chosen))
+        with self._reading():
+            chosen = self._chosen_types(kinds, types)
+            if len(chosen) < 2:
+                return [self.delta(pair) for pair in chosen]
+            with ThreadPoolExecutor(min(len(chosen), THREADS_MAX), "omnigraph-diff") as pool:
+                return list(pool.map(self.delta, chosen))
 
     def delta(self, pair: TypePair) -> RowDelta:
         """What changed in one type."""
@@ -152,6 +156,9 @@ class Diff:
             with self._lock:
                 self._deltas[pair.number] = known
         return known
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return telling_reclaimed(self._repository, self.before, self.after)
 
     def _table(self, pin: TablePin | None) -> Table | None:
         return self._repository.table(pin) if pin is not None else None

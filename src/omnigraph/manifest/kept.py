@@ -1,36 +1,84 @@
 """Whether a past state is still whole, by what cleanups have said about it.
 
-place -> [kept] -> fine, or an error that says that it was reclaimed
+    place -> [kept] -> fine, or an error that says that it was reclaimed
+
+Nobody tells a cleanup what he reads, so who holds a state may find its files gone in the middle of
+a scan. Then the record of the newest cleanup says what that means: a state that it gave up was
+reclaimed; any other one is damaged.
 """
 
 from __future__ import annotations
 
-from omnigraph.errors import ErrorKind, NotFoundError
+from collections.abc import Collection, Generator
+from contextlib import contextmanager, suppress
+
+from omnigraph.errors import (
+    CorruptionError,
+    ErrorKind,
+    NotFoundError,
+    OmnigraphError,
+    StorageError,
+)
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
+from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
+
+_MISSING = (ErrorKind.CORRUPTION, ErrorKind.STORAGE_NOT_FOUND, ErrorKind.HISTORY_RECLAIMED)
+"""How it is told that an object is not there, by whether somebody had reason to expect it."""
 
 
 def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None:
     """Raise ``NotFoundError`` if the state at a place gave its tables up to a cleanup."""
+    if not _is_kept(repository, place, swept):
+        raise reclaimed(place)
+
+
+def _is_kept(repository: Repository, place: ManifestPlace, swept: int) -> bool:
     record = repository.sweeps.record(swept) if swept else None
     if record is None:
-        return
+        return True
     kept = record.keeps(place)
-    if kept is None:  # Made after that cleanup, or gone with one before it.
-        kept = repository.manifest(place.path).exists(place.version)
-    if not kept:
-        raise reclaimed(place)
+    # Made after that cleanup, or gone with one before it.
+    return repository.manifest(place.path).exists(place.version) if kept is None else kept
 
 
 def check_whole(repository: Repository, snapshot: Snapshot, swept: int) -> None:
     """The same for a snapshot. One that only says something else about a state is as good as that
     one, which may be kept although this version is not."""
+    if not any(_is_kept(repository, place, swept) for place in places_of(snapshot)):
+        raise reclaimed(snapshot.place)
+
+
+def is_reclaimed(repository: Repository, places: Collection[ManifestPlace]) -> bool:
+    """Whether a cleanup that was told took a state that stands at these places; asked of the store,
+    and only when something of it is missing. If the store does not answer, nobody can tell."""
+    with suppress(OmnigraphError):
+        swept = repository.head(MAIN).snapshot.swept
+        return not any(_is_kept(repository, place, swept) for place in places)
+    return False
+
+
+@contextmanager
+def telling_reclaimed(repository: Repository, *states: Snapshot) -> Generator[None]:
+    """Tell who reads a state that a cleanup has taken since that it was reclaimed.
+
+    What is missing of any other state is damage: somebody has promised to keep it.
+    """
     try:
-        check_kept(repository, snapshot.place, swept)
-    except NotFoundError:
-        if snapshot.head.place == snapshot.place:
+        yield
+    except (CorruptionError, StorageError, NotFoundError) as e:
+        if e.kind not in _MISSING:
             raise
-        check_kept(repository, snapshot.head.place, swept)
+        for state in states:
+            if is_reclaimed(repository, places_of(state)):
+                raise reclaimed(state.place) from e
+        if e.kind is ErrorKind.HISTORY_RECLAIMED and isinstance(e.__cause__, CorruptionError):
+            raise e.__cause__ from None
+        raise
+
+
+def places_of(state: Snapshot) -> tuple[ManifestPlace, ...]:
+    """Where a state is found: its version, and the one of its commit if that is another."""
+    return tuple(dict.fromkeys((state.place, state.head.place)))
 
 
 def reclaimed(place: ManifestPlace) -> NotFoundError:

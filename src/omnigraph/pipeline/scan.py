@@ -9,7 +9,8 @@ much of the condition as Lance understands is answered by Lance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import InternalError, UsageError
+from omnigraph.errors import CorruptionError, InternalError, UsageError
+from omnigraph.manifest.snapshot import ManifestPlace
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.location import Location
@@ -48,6 +50,23 @@ class PinnedTable:
     name: TableVersion | None
     """None while nothing was ever written to the type."""
     row_count: int
+    places: tuple[ManifestPlace, ...] = ()
+    """Where the snapshot is found; without them nobody can tell whether a cleanup took it."""
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Tell who reads a snapshot that a cleanup has taken since that it was reclaimed."""
+        try:
+            yield
+        except CorruptionError as e:
+            # Tasks need none of it, as long as nothing is missing.
+            from omnigraph.manifest.kept import is_reclaimed, reclaimed
+            from omnigraph.pipeline.pinning import opened
+
+            with opened(self.location) as repository:
+                if self.places and is_reclaimed(repository, self.places):
+                    raise reclaimed(self.places[0]) from e
+            raise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,24 +103,26 @@ class Scan:
         """The parts of the table that separate tasks read; asks for metadata only."""
         if self.table.name is None:
             return []
-        source = open_pinned(self.table.location, self.table.name)
-        return cut(source, self._read_columns, ranges=self._pushed is None)
+        with self.table.reading():
+            source = open_pinned(self.table.location, self.table.name)
+            return cut(source, self._read_columns, ranges=self._pushed is None)
 
     def batches(self, piece: Piece) -> Iterator[pa.RecordBatch]:
         """The rows of a piece that satisfy the condition, in storage order."""
         if self.table.name is None:
             return
-        source = open_pinned(self.table.location, self.table.name)
-        for batch in piece_batches(
-            source,
-            piece,
-            self._read_columns,
-            condition=self._pushed,
-            addresses=self.with_address,
-        ):
-            kept = self._kept(batch)
-            if kept.num_rows:
-                yield _in_schema(kept, self.schema)
+        with self.table.reading():
+            source = open_pinned(self.table.location, self.table.name)
+            for batch in piece_batches(
+                source,
+                piece,
+                self._read_columns,
+                condition=self._pushed,
+                addresses=self.with_address,
+            ):
+                kept = self._kept(batch)
+                if kept.num_rows:
+                    yield _in_schema(kept, self.schema)
 
     @cached_property
     def _conjuncts(self) -> tuple[typed.Expr, ...]:

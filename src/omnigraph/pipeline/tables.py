@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.errors import UsageError
+from omnigraph.manifest.kept import places_of
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TablePin
 from omnigraph.pipeline.arrow import carried_schema, spark_schema, to_spark
 from omnigraph.pipeline.errors import task
 from omnigraph.pipeline.scan import PinnedTable, Scan
@@ -54,6 +55,8 @@ class PinnedGraph:
     catalog: Catalog = field(repr=False)
     pins: Mapping[str, TablePin] = field(repr=False)
     """By table key."""
+    places: tuple[ManifestPlace, ...] = ()
+    """Where the snapshot is found."""
 
     @staticmethod
     def of(repository: Repository, snapshot: Snapshot) -> PinnedGraph:
@@ -66,6 +69,7 @@ class PinnedGraph:
             schema_hash=snapshot.schema_hash,
             catalog=repository.schema(snapshot.schema_hash).catalog,
             pins=dict(snapshot.pins),
+            places=places_of(snapshot),
         )
 
     def type(self, name: str) -> GraphType:
@@ -80,6 +84,7 @@ class PinnedGraph:
             type=graph_type,
             name=pin.name if pin is not None else None,
             row_count=pin.row_count if pin is not None else 0,
+            places=self.places,
         )
 
 

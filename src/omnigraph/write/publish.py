@@ -295,9 +295,11 @@ class _Operation:
                 head = self._branch.refresh()
                 # Whether an input can be read depends on the schema alone, rules on everything.
                 same_schema = head.snapshot.schema_hash == txn.snapshot.schema_hash
-                if head.snapshot.version == txn.snapshot.version or (
-                    same_schema and isinstance(e, (NotFoundError, InputError))
-                ):
+                # Not so what a cleanup took of a state that is not the newest any more.
+                by_schema = isinstance(e, (NotFoundError, InputError)) and (
+                    e.kind is not ErrorKind.HISTORY_RECLAIMED
+                )
+                if head.snapshot.version == txn.snapshot.version or (same_schema and by_schema):
                     if isinstance(e, CorruptionError) and self._outrun:
                         raise outrun(self._id) from e
                     raise

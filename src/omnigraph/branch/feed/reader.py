@@ -30,6 +30,7 @@ from omnigraph.branch.feed.tokens import (
     rejected,
 )
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.lookup import commit_named
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
@@ -186,7 +187,11 @@ class FeedReader:
         if token is not None:
             binding.check(token.binding)
         room, offset = Room(size), token.offset if token is not None else 0
-        lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
+        with (
+            telling_gaps(self._lineage, commit=commit),
+            telling_reclaimed(self.repository, before, after),
+        ):
+            lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
         following = BlockToken(
             binding=binding, commit=Position.at(commit), offset=offset + len(lines)
         )
@@ -315,7 +320,11 @@ class FeedReader:
         )
 
     def _schema(self, snapshot: Snapshot) -> Callable[[], Catalog]:
-        return lambda: self.repository.schema(snapshot.schema_hash).catalog
+        def read() -> Catalog:
+            with telling_reclaimed(self.repository, snapshot):
+                return self.repository.schema(snapshot.schema_hash).catalog
+
+        return read
 
     def _page(
         self, request: PollRequest, span: _Span, chosen: ChangeFilter, binding: Binding
@@ -326,8 +335,12 @@ class FeedReader:
         for commit, before, after in self._snapshots(span, request.cursor):
             if room.is_full:
                 break
-            lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
-            schema = self._blocks.schema(before, after, chosen, offset)
+            with (
+                telling_gaps(self._lineage, cursor=request.cursor, commit=commit),
+                telling_reclaimed(self.repository, before, after),
+            ):
+                lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
+                schema = self._blocks.schema(before, after, chosen, offset)
             # With a filter, commits that changed nothing of it are passed over.
             if lines or (is_last and (schema is not None or chosen.is_everything)):
                 block = ChangeBlock(
