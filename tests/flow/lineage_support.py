@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.maintain import indexes
 from omnigraph.query.exec import columns, world
-from omnigraph.storage import sessions, tables
+from omnigraph.storage import sessions, staging
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.storage.tables import Table
 
@@ -53,7 +53,7 @@ def row(key: str, number: int) -> dict[str, Any]:
 def ask_indexes(patch: pytest.MonkeyPatch) -> None:
     """Nothing is kept in memory, so that small graphs are answered as large ones are."""
     patch.setenv(columns.CACHE_VARIABLE, "1")
-    patch.setattr(tables, "CACHE_BYTES_MAX", 1)
+    patch.setattr(staging, "CACHE_BYTES_MAX", 1)
     patch.setattr(indexes, "PARTS_ROWS_MIN", 1)
     patch.setattr(world, "PARTS_ROWS_MIN", 1)
 
@@ -61,7 +61,7 @@ def ask_indexes(patch: pytest.MonkeyPatch) -> None:
 def one_session_for_all(patch: pytest.MonkeyPatch) -> None:
     """What older releases did: the session of a version serves all that are made on it."""
     patch.setattr(sessions.Succession, "claim", lambda _: True)
-    patch.setattr(tables, "verify_indexes", lambda *_: None)
+    patch.setattr(staging, "verify_indexes", lambda *_: None)
 
 
 # -- histories -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.query.exec import columns
-from omnigraph.storage import tables
+from omnigraph.storage import staging
 from omnigraph.storage.indexing import VECTORS_MIN
 
 SCHEMA = """
@@ -108,7 +108,7 @@ def test_answers_do_not_depend_on_coverage(
 ) -> None:
     if not cached:
         monkeypatch.setenv(columns.CACHE_VARIABLE, "1")
-        monkeypatch.setattr(tables, "CACHE_BYTES_MAX", 1)
+        monkeypatch.setattr(staging, "CACHE_BYTES_MAX", 1)
     answers: dict[str, list[list[dict[str, Any]]]] = {}
     for name, (first, later, reached) in COVERED.items():
         with filled(tmp_path / name, first, later) as graph:

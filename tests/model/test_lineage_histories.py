@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.maintain import indexes
 from omnigraph.query.exec import columns, world
-from omnigraph.storage import compact, tables
+from omnigraph.storage import compact, staging
 from omnigraph.testing.clock import ManualClock
 
 SCHEMA = """
@@ -157,7 +157,7 @@ def test_every_branch_answers_from_its_own_indexes(seed: int) -> None:
     dice = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv(columns.CACHE_VARIABLE, dice.choice(("1", "1", "1000000000")))
-        patch.setattr(tables, "CACHE_BYTES_MAX", dice.choice((1, 1 << 20)))
+        patch.setattr(staging, "CACHE_BYTES_MAX", dice.choice((1, 1 << 20)))
         patch.setattr(indexes, "PARTS_ROWS_MIN", 1)
         patch.setattr(world, "PARTS_ROWS_MIN", 1)
         patch.setattr(compact, "TAIL_MAX", dice.choice((3, 48)))

@@ -19,7 +19,7 @@ from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import columns
 from omnigraph.query.exec import world as world_module
 from omnigraph.query.params import bind
-from omnigraph.storage import tables
+from omnigraph.storage import staging
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_graphs import RandomGraph
@@ -82,7 +82,7 @@ def test_an_optimized_graph_answers_as_the_reference(world: World, data: st.Data
     dice = random.Random(data.draw(st.integers(0, 2**32)))
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv(columns.CACHE_VARIABLE, dice.choice(CACHES))
-        patch.setattr(tables, "CACHE_BYTES_MAX", dice.choice((1, 1 << 20)))
+        patch.setattr(staging, "CACHE_BYTES_MAX", dice.choice((1, 1 << 20)))
         index_parts(patch)
         with omnigraph.init(Path(folder) / "g", world.schema, clock=ManualClock()) as graph:
             load(graph, case.graph, dice)

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import omnigraph
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
-from omnigraph.storage import compact, tables
+from omnigraph.storage import compact, staging
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 CITIES = st.sampled_from(["x", "y", "z"])
@@ -52,7 +52,7 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
     def begin(self, tail: int, cache: int) -> None:
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(compact, "TAIL_MAX", tail)
-        self.patch.setattr(tables, "CACHE_BYTES_MAX", cache)
+        self.patch.setattr(staging, "CACHE_BYTES_MAX", cache)
         self.folder = Path(tempfile.mkdtemp())
         self.model = GraphModel()
         self.handles = [

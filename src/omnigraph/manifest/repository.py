@@ -35,8 +35,9 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.mirror import Mirror
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.staging import TableStore
 from omnigraph.storage.sync import sync_files, sync_root
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.tables import Table
 
 TABLES_OPEN_MAX = 256
 THREADS = 8

@@ -1,10 +1,9 @@
-"""Tables: reading a pinned version, and staging a new one that nobody can see.
+"""Tables: reading one pinned version.
 
-    plan -> [tables: write files, commit into the staging namespace, pin] -> publish
+    pin -> [table] -> rows, columns, positions
 
-A ``Table`` is one version of one Lance dataset, opened by the exact path of its manifest. Staging
-gives a new ``Table`` that its maker can read at once (read-your-writes) and others never find: its
-name becomes known only through a publish. Nothing here moves a dataset's HEAD.
+A ``Table`` is one version of one Lance dataset, opened by the exact path of its manifest
+(``storage/staging.py``). It is immutable; what it keeps in memory is derived.
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -13,60 +12,38 @@ name becomes known only through a publish. Nothing here moves a dataset's HEAD.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import LanceDataset, LanceOperation
-from lance.fragment import write_fragments
+from lance import LanceDataset
 
 from omnigraph.errors import InternalError
-from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.changes import (
-    Append,
-    Change,
-    Moves,
-    Patch,
-    Remove,
-    Replace,
-    Rework,
     StagedFiles,
-    Upsert,
-    files_of,
 )
-from omnigraph.storage.columns import ColumnCache, ColumnPart, among, few_chunks, seeded_columns
+from omnigraph.storage.columns import ColumnCache, ColumnPart, among, few_chunks
 from omnigraph.storage.faults import translated
 from omnigraph.storage.files import data_files, index_folders
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
-from omnigraph.storage.location import Location
-from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
+from omnigraph.storage.names import TableVersion
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
-from omnigraph.storage.removal import deletion, live_offsets
-from omnigraph.storage.replacing import identify, match, replacement, row_ids
+from omnigraph.storage.removal import live_offsets
 from omnigraph.storage.rows import is_blob, read_rows
-from omnigraph.storage.sessions import Succession, in_own_session, own_session, verify_indexes
+from omnigraph.storage.sessions import Succession
 
 if TYPE_CHECKING:
     from omnigraph.storage.namespace import StagingNamespace
 
 FOUND_VALUES_MAX = 10_000
 """Up to so many values are looked up in an index; for more the whole column is read."""
-CACHE_BYTES_MAX = 256 << 20
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
 REMOVED_KNOWN_MAX = 16
 """Up to so many removed rows are cut out of known columns; else columns are narrowed on demand."""
-BULK_BYTES_MIN = 4 << 20
-BULK_WRITERS_MAX = 2
-"""Large tables are written two at a time: each writer buffers pages of all its columns."""
 
 
 class Table:
@@ -352,258 +329,3 @@ class Table:
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
         return pa.schema([self.dataset.schema.field(n) for n in names]).empty_table()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagedTable:
-    """A committed but unpublished version; ``pin`` makes its final name."""
-
-    table: Table
-    source: str
-    """The manifest under its staging name, relative to the root."""
-    passed: tuple[str, ...] = ()
-    """Such names of versions on the way to this one, which nobody will ask for."""
-
-
-class TableStore:
-    """Opens and stages the tables of one graph."""
-
-    def __init__(self, location: Location, objects: Objects) -> None:
-        self._location = location
-        self._objects = objects
-        self._cache = ColumnCache(CACHE_BYTES_MAX)
-        self._bulk = BoundedSemaphore(BULK_WRITERS_MAX)
-
-    def open(self, name: TableVersion) -> Table:
-        """A published version: one request."""
-        manifest = ManifestFile(
-            path=self._location.absolute(name.manifest), size=name.manifest_size
-        )
-        uri = self._location.table_uri(name.path)
-        space = _namespace(uri, {name.version: manifest})
-        with translated(f"opening {name.path} version {name.version}", referenced=True):
-            # A session of its own: whose version it is continues in it, and nobody else.
-            dataset = lance.dataset(
-                namespace_client=space,
-                table_id=TABLE_ID,
-                version=name.version,
-                storage_options=self._options,
-                session=own_session(),
-            )
-        return Table(name, dataset, space, self._cache, self._objects)
-
-    def write_files(self, path: str, rows: pa.Table, base: Table | None) -> StagedFiles:
-        """Write rows as data files of a table; they belong to no version yet."""
-        physical = physical_table(rows)
-        bulk = self._bulk if rows.nbytes > BULK_BYTES_MIN else nullcontext()
-        with bulk, translated(f"writing data files of {path}"):
-            fragments = write_fragments(
-                physical,
-                self._location.table_uri(path) if base is None else base.dataset,
-                schema=physical.schema,
-                mode="create" if base is None else "append",
-                data_storage_version=FILE_FORMAT,
-                storage_options=self._options,
-            )
-        hit(FailPoint.STAGE_AFTER_FILES)
-        return StagedFiles(fragments=tuple(fragments), rows=rows)
-
-    def stage(
-        self,
-        path: str,
-        base: Table | None,
-        changes: Sequence[Change],
-        schema: pa.Schema,
-        name: str,
-        *,
-        first: Rework | None = None,
-    ) -> StagedTable:
-        """Commit changes in order on top of ``base``, where nobody can see it.
-
-        ``first`` lays the files of the base out in another way; rows stay in their order.
-        """
-        uri = self._location.table_uri(path)
-        base = origin = self._continued(base) if base is not None else None
-        # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
-        space = base.space.fork() if base is not None else _namespace(uri, {})
-        start = base.since if base is not None else 0
-        if base is not None and first is not None:
-            base = self._laid_out(base, space, first)
-        current = base.dataset if base is not None else None
-        moves = self._moves(path, base, changes) if base is not None else None
-        with translated(f"staging {path}"):
-            if base is not None and moves is not None and moves.replaces:
-                operation = replacement(base.dataset, base.layout, moves.gone, moves.added)
-                current = LanceDataset.commit(
-                    base.dataset, operation, **self._managed(space), read_version=base.name.version
-                )
-            else:
-                for change in changes:
-                    current = self._commit(uri, space, current, change, schema, base, moves)
-            if current is None or current.version == start:
-                # The manifest of the base would be taken for one that nobody needs any more.
-                raise InternalError(f"nothing to stage on {path}")
-            verify_indexes(path, origin.dataset if origin else None, current, space.indexes_built)
-        hit(FailPoint.STAGE_AFTER_COMMIT)
-        made = space.staged(current.version)
-        version = TableVersion(
-            path=path,
-            version=current.version,
-            manifest=f"{path}/_graph/{name}.manifest",
-            manifest_size=made.size or 0,
-        )
-        pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
-        on_the_way = space.settle(version.version, pinned, since=start)
-        table = Table(version, current, space, self._cache, self._objects)
-        for files in files_of(changes) if moves is None else moves.added:
-            table.seed_cache(files, seeded_columns(files.rows, schema))
-        if moves is not None:
-            table.follow(base, moves.gone, moves.added)
-        return StagedTable(
-            table=table,
-            source=self._location.relative(made.path),
-            passed=tuple(self._location.relative(manifest.path) for manifest in on_the_way),
-        )
-
-    def reshaped(self, base: Table, how: Rework) -> Table:
-        """A table in other columns, to write rows on; known to who stages and to nobody else."""
-        space = base.space.fork()
-        with translated(f"reshaping {base.name.path}"):
-            dataset = how.commit(base.dataset, self._managed(space))
-        name = replace(base.name, version=dataset.version)
-        return Table(name, dataset, space, self._cache, self._objects, since=base.name.version)
-
-    def _continued(self, base: Table) -> Table:
-        """A version as the next one of a lineage may be made on it: in a session that no other
-        lineage goes on in. The first one takes that of the version itself.
-        """
-        if base.succession.claim():
-            return base
-        space = base.space.fork()
-        with translated(f"opening {base.name.path} version {base.name.version}", referenced=True):
-            dataset = in_own_session(base.dataset, self._opened_by(space))
-        return Table(
-            base.name, dataset, space, self._cache, self._objects, since=base.since
-        ).knowing(base)
-
-    def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
-        """The same rows in other files; known to who stages and to nobody else."""
-        with translated(f"joining files of {base.name.path}"):
-            dataset = how.commit(base.dataset, self._managed(space))
-        name = replace(base.name, version=dataset.version)
-        table = Table(name, dataset, space, self._cache, self._objects)
-        table.follow(base, np.empty(0, np.int64), ())
-        return table
-
-    def pin(self, staged: StagedTable) -> None:
-        """Give a staged version its unique final name.
-
-        Opening a version by a path that does not end in ".manifest" makes Lance copy it to the
-        canonical name, which would move the table's HEAD: so the publish names this copy.
-        """
-        self._objects.copy(staged.source, staged.table.name.manifest)
-        hit(FailPoint.STAGE_AFTER_PIN)
-
-    def _commit(
-        self,
-        uri: str,
-        space: StagingNamespace,
-        current: LanceDataset | None,
-        change: Change,
-        schema: pa.Schema,
-        base: Table | None,
-        moves: Moves | None,
-    ) -> LanceDataset:
-        managed = self._managed(space)
-        if current is None:
-            if not isinstance(change, (Append, Replace)):
-                raise InternalError("the first change of a table must bring rows")
-            return LanceDataset.commit(
-                uri,
-                LanceOperation.Overwrite(physical_schema(schema), list(change.files.fragments)),
-                enable_stable_row_ids=True,
-                **managed,
-            )
-        if isinstance(change, Rework):
-            return change.commit(current, managed)
-        managed["read_version"] = current.version
-        match change:
-            case Append(files=files):
-                operation: Any = LanceOperation.Append(list(files.fragments))
-            case Replace(files=files):
-                # The files know columns by the numbers of this table, in whatever order those are.
-                operation = LanceOperation.Overwrite(current.lance_schema, list(files.fragments))
-            case Upsert():
-                raise InternalError("rows of a table that has none cannot be replaced")
-            case Patch():
-                operation = LanceOperation.Update(
-                    removed_fragment_ids=list(change.gone),
-                    updated_fragments=list(change.marked),
-                    new_fragments=list(change.added),
-                )
-            case Remove():
-                if base is None or moves is None:
-                    raise InternalError("rows of a table that has none cannot be removed")
-                # Other changes of this write leave rows that go where they are: the addresses hold.
-                operation = deletion(current, base.layout.addresses_at(moves.gone))
-        return LanceDataset.commit(current, operation, **managed)
-
-    def _moves(self, path: str, base: Table, changes: Sequence[Change]) -> Moves | None:
-        """What changes of single rows come to; None for any other change."""
-        if not all(isinstance(change, (Append, Upsert, Remove)) for change in changes):
-            return None
-        removed = [change.ids for change in changes if isinstance(change, Remove)]
-        gone = [base.positions_of(pa.concat_arrays(removed))] if removed else []
-        added: list[StagedFiles] = []
-        for change in changes:
-            if isinstance(change, Append):
-                added.append(change.files)
-            elif isinstance(change, Upsert):
-                places, files = self._replacing(path, base, change.rows)
-                gone.append(places)
-                added += files
-        return Moves(
-            gone=np.sort(np.concatenate([np.empty(0, np.int64), *gone])),
-            added=tuple(added),
-            replaces=any(isinstance(change, Upsert) for change in changes),
-        )
-
-    def _replacing(
-        self, path: str, base: Table, rows: pa.Table
-    ) -> tuple[Positions, list[StagedFiles]]:
-        """Write the rows of an upsert: those that replace others, and those that are new."""
-        places = base.positions("id", rows.column("id").combine_chunks())
-        found = match(rows, places, base.ids_at(places))
-        files: list[StagedFiles] = []
-        if len(places):
-            replacing = self.write_files(path, found.replacing, base)
-            with translated(f"reading {path}", referenced=True):
-                identify(replacing.fragments, row_ids(base.dataset, places, base.row_count))
-            files.append(replacing)
-        if found.new.num_rows:
-            files.append(self.write_files(path, found.new, base))
-        return places, files
-
-    def _managed(self, space: StagingNamespace) -> dict[str, Any]:
-        return {
-            "namespace_client": space,
-            "table_id": TABLE_ID,
-            "namespace_client_managed_versioning": True,
-            "storage_options": self._options,
-            "max_retries": 0,
-        }
-
-    def _opened_by(self, space: StagingNamespace) -> dict[str, Any]:
-        managed = self._managed(space)
-        del managed["max_retries"]
-        return managed
-
-    @property
-    def _options(self) -> dict[str, str] | None:
-        return dict(self._location.options) or None
-
-
-def _namespace(uri: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
-    from omnigraph.storage.namespace import StagingNamespace
-
-    return StagingNamespace(uri, versions)

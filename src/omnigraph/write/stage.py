@@ -31,7 +31,8 @@ from omnigraph.storage.changes import (
     Upsert,
 )
 from omnigraph.storage.compact import worn_tail
-from omnigraph.storage.tables import StagedTable, Table
+from omnigraph.storage.staging import StagedTable
+from omnigraph.storage.tables import Table
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.plan import Action, TableAction
 from omnigraph.write.txn import WriteTxn

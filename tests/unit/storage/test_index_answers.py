@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import CorruptionError
-from omnigraph.storage import index_answers, sessions, tables
+from omnigraph.storage import index_answers, sessions, staging
 from omnigraph.storage.changes import Append, Remove, Upsert
 from omnigraph.storage.index_answers import wrong_answer
 from omnigraph.storage.indexing import BuildIndexes, IndexKind, IndexSpec, table_indexes
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.staging import TableStore
+from omnigraph.storage.tables import Table
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("v", pa.int64())])
 PATH = "nodes/t"
@@ -59,7 +60,7 @@ def borrowing(
 ) -> tuple[Table, Table]:
     """Two lineages in one session: the second lists the index that the first has built."""
     patch.setattr(sessions.Succession, "claim", lambda _: True)
-    patch.setattr(tables, "verify_indexes", lambda *_: None)
+    patch.setattr(staging, "verify_indexes", lambda *_: None)
     base = store.append(None, [50])
     first = store.indexed(store.append(base, values), kind)
     second = store.append(base, other)

@@ -13,7 +13,8 @@ import omnigraph
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.changes import Append, Remove, Upsert
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.staging import TableStore
+from omnigraph.storage.tables import Table
 
 SCHEMA = "node P { code: String @key  n: I32?  photo: Blob? }"
 

@@ -12,7 +12,8 @@ from omnigraph.schema.migrate.columns import Made
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.reshape import Reshape
-from omnigraph.storage.tables import Append, Table, TableStore
+from omnigraph.storage.staging import TableStore
+from omnigraph.storage.tables import Append, Table
 
 SCHEMA = pa.schema(
     [

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.query.exec import world as world_module
-from omnigraph.storage import tables
+from omnigraph.storage import staging, tables
 from omnigraph.storage.tables import Table
 
 SCHEMA = "node N { name: String @key  n: I64? @index }\nedge Next: N -> N"
@@ -99,7 +99,7 @@ def test_a_changed_value_is_found_by_the_new_one_only(place, monkeypatch) -> Non
 
 def test_keys_of_a_table_too_large_to_keep_are_found_by_its_index(place, monkeypatch) -> None:
     """The way of a write's checks: existence, uniqueness, endpoints."""
-    monkeypatch.setattr(tables, "CACHE_BYTES_MAX", 1)
+    monkeypatch.setattr(staging, "CACHE_BYTES_MAX", 1)
 
     def refuse(*_args, **_more):
         pytest.fail("the whole column is read")
@@ -122,7 +122,7 @@ def test_keys_of_a_table_too_large_to_keep_are_found_by_its_index(place, monkeyp
 
 
 def test_more_values_than_an_index_is_for_are_found_in_the_column(place, monkeypatch) -> None:
-    monkeypatch.setattr(tables, "CACHE_BYTES_MAX", 1)
+    monkeypatch.setattr(staging, "CACHE_BYTES_MAX", 1)
     monkeypatch.setattr(tables, "FOUND_VALUES_MAX", 2)
     with omnigraph.open(place) as graph:
         table = table_of(graph, "node:N")

@@ -11,7 +11,8 @@ import pyarrow as pa
 from omnigraph.storage.changes import Append, Change, Remove, Replace, Upsert
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.tables import Table, TableStore
+from omnigraph.storage.staging import TableStore
+from omnigraph.storage.tables import Table
 
 NODES = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int64())])
 EDGES = pa.schema(
