@@ -155,6 +155,17 @@ def test_values_of_another_type_are_a_conflict_not_null(store_root: str, retyper
         assert str(two.catalog.nodes["A"].by_name["v"].type) == "String?"
 
 
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+def test_a_required_value_without_a_place_is_told_once(store_root: str, prefer: str) -> None:
+    two = Two(store_root, "node A { k: String @key  v: String }\n")
+    two.apply("main", "node A { k: String @key  v: I64 }\n")
+    two.load("s", a("t", v="seven"))
+    two.load("main", a("n", v=7))
+    assert two.conflicts() == {("schema_conflict", "A", "t")}
+    two.merge(prefer=prefer)
+    assert two.rows() == ({"n": {"v": 7}} if prefer == "ours" else {"t": {"v": "seven"}})
+
+
 def test_both_gave_a_property_another_type_and_a_side_decides(store_root: str) -> None:
     two = Two(store_root, "node A { k: String @key  v: String? }\n")
     two.apply("main", "node A { k: String @key  v: I64? }\n")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _STYLES = {
     "healed": "green",
     "rebuilt": "green",
+    "deleted": "yellow",
     "forced": "yellow",
     "discarded": "yellow",
     "refused": "bold red",
@@ -46,6 +47,11 @@ _PREVIEWS = {
 }
 
 
+_EDGE_OUTCOMES = {
+    "preview": "load the nodes, or --force --confirm deletes the edges",
+    "refused": "refused",
+    "deleted": "deleted",
+}
 _NAME_PREVIEWS = {
     "unfinished": "--confirm ends the name",
     "two_lives": "--confirm gives the second one a name of its own",
@@ -67,7 +73,7 @@ def print_repair(report: RepairReport, settings: Settings) -> None:
     from omnigraph.cli.rich_output import rendered
 
     text = Text()
-    if not report.drifted and not report.indexes and not report.names:
+    if not (report.drifted or report.indexes or report.names or report.edges):
         text.append("Nothing to do", "bold")
         text.append(f": no other program changed {count_text(len(report.tables), 'table')}")
     width = max((len(table.type_key) for table in report.drifted), default=0)
@@ -92,6 +98,13 @@ def print_repair(report: RepairReport, settings: Settings) -> None:
         text.append(f"\n  {one_line(name.message)}\n")
         if name.reason is not None:
             text.append(f"  {one_line(name.reason)}\n")
+    for edges in report.edges:
+        text.append(f"{one_line(edges.branch)} {one_line(edges.type_key)}  ")
+        text.append(f"{count_text(edges.count, 'edge')} without an end  ", "bold")
+        text.append(_EDGE_OUTCOMES[edges.action], _STYLES.get(edges.action, ""))
+        text.append(f"\n  {one_line(', '.join(edges.examples))}\n")
+        if edges.reason is not None:
+            text.append(f"  {one_line(edges.reason)}\n")
     for commit in report.commits:
         text.append("Commit ")
         text.append(commit.id, "yellow")

@@ -25,6 +25,7 @@ from omnigraph.maintain.index_check import foreign_indexes
 from omnigraph.maintain.name_check import name_faults
 from omnigraph.maintain.recovery import IntentState, pending_intents, quarantined
 from omnigraph.maintain.retention import whole_states
+from omnigraph.maintain.row_check import check_counts, check_rules
 from omnigraph.maintain.states import States
 from omnigraph.manifest.refs import branch_names, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
@@ -37,6 +38,11 @@ from omnigraph.storage.tables import Table
 from omnigraph.write.mirror import type_name
 
 RESTORE = "restore it from a copy of the graph"
+CORRECT = "correct the rows with 'omnigraph mutate' or a load with --mode merge"
+HARMLESS = (
+    "reads are right, only this commit tells it wrong; 'omnigraph cleanup --keep N --confirm' "
+    "gives that past up"
+)
 PAST = f"{RESTORE}, or give that past up: 'omnigraph cleanup --keep N --confirm'"
 MOVE_TAG = "run 'omnigraph repair --confirm', and make the tag again on the commit that it makes"
 EXAMPLES_MAX = 5
@@ -47,8 +53,8 @@ class Finding:
     """One thing that is wrong."""
 
     code: str
-    """name, ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, drift,
-    intent or index"""
+    """name, ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, rule,
+    drift, intent or index"""
     where: str
     message: str
     remedy: str
@@ -95,8 +101,9 @@ def check(
 ) -> CheckReport:
     """Look at everything that branches and tags lead to.
 
-    Ids and endpoints are always read; with ``full`` every column is. With ``history`` every state
-    of the past that is kept is looked at, too: its tables open, and their files are there.
+    Ids and endpoints are always read; with ``full`` every column is, every rule of the schema is
+    checked as for a load, and every commit is compared with its parent. With ``history`` every
+    state of the past that is kept is looked at, too: its tables open, and their files are there.
     """
     run = _Check(repository, full=full)
     run.everything(progress)
@@ -131,6 +138,7 @@ class _Check:
             with self._telling("schema", where, RESTORE):
                 self._endpoints(where, state)
         if self._full:
+            self._rules(states)
             self._indexes(states)
         self._intents()
         if progress is not None:
@@ -227,6 +235,8 @@ class _Check:
         with self._telling("lineage", "history", "restore __manifest from a copy of the graph"):
             for commit in self._repository.lineage.reachable(*states):
                 self.counts["commits"] += 1
+                if self._full:
+                    self._counted(commit)
                 for child in waiting.pop(commit.id, ()):
                     self._parent(child, commit)
                 for parent in (commit.parent_id, commit.merged_parent_id):
@@ -315,6 +325,26 @@ class _Check:
 
     # -- rows ------------------------------------------------------------------------------------
 
+    def _counted(self, commit: GraphCommit) -> None:
+        with self._telling("count", f"commit {commit.id}", PAST):
+            message = check_counts(self._repository, commit)
+            if message is not None:
+                self._tell("count", f"commit {commit.id}", message, HARMLESS)
+
+    def _rules(self, states: list[tuple[str, Snapshot]]) -> None:
+        """Rows that a load would refuse, in every state that has a name."""
+        for where, state in states:
+            with self._telling("rule", where, CORRECT):
+                catalog = self._repository.schema(state.schema_hash).catalog
+                for graph_type in catalog.types():
+                    pin = state.pins.get(graph_type.table_key)
+                    if pin is None or (pin.name, state.schema_hash) in self._seen:
+                        continue
+                    self._seen.add((pin.name, state.schema_hash))
+                    for message in check_rules(self._repository, state, graph_type):
+                        place = f"{where} {graph_type.table_key}"
+                        self._tell("rule", place, message, CORRECT)
+
     def _endpoints(self, where: str, state: Snapshot) -> None:
         catalog = self._repository.schema(state.schema_hash).catalog
         declared = {t.table_key: t for t in catalog.types()}
@@ -344,7 +374,10 @@ class _Check:
                     example = f"{lost['id'][0].as_py()} leads to {lost[column][0].as_py()!r}"
             if dangling:
                 message = f"{dangling} edges have no {column}: {example}"
-                remedy = f"load the missing nodes of {node}, or delete the edges"
+                remedy = (
+                    f"load the missing nodes of {node}, or delete the edges: 'omnigraph repair "
+                    "--force --confirm' does"
+                )
                 self._tell("endpoint", f"{where} {edge.table_key}", message, remedy)
 
     def _ids_of(self, state: Snapshot, key: str) -> tuple[TableVersion | None, pa.Array]:

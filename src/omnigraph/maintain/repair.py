@@ -33,9 +33,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.branch.delta import differs, table_delta
+from omnigraph.branch.history import branch_heads
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
 from omnigraph.load.rows import settle_ids
+from omnigraph.maintain.edge_repair import EdgeRepair, repair_edges
 from omnigraph.maintain.index_check import IndexRepair, repair_indexes
 from omnigraph.maintain.indexes import named_types
 from omnigraph.maintain.name_check import NameAction, NameRepair, repair_names
@@ -128,6 +130,8 @@ class RepairReport:
     """Indexes of another lineage, on any branch."""
     names: tuple[NameRepair, ...] = ()
     """Names of branches that did not say what they should."""
+    edges: tuple[EdgeRepair, ...] = ()
+    """Edges that lead nowhere, on any branch."""
 
     @property
     def drifted(self) -> tuple[TableRepair, ...]:
@@ -135,11 +139,12 @@ class RepairReport:
         return tuple(t for t in self.tables if t.classification is not Verdict.NO_DRIFT)
 
     @property
-    def refused(self) -> tuple[TableRepair | NameRepair, ...]:
+    def refused(self) -> tuple[TableRepair | NameRepair | EdgeRepair, ...]:
         """What nothing was done about although something has to be."""
         return (
             *(t for t in self.tables if t.action is RepairAction.REFUSED),
             *(n for n in self.names if n.action is NameAction.REFUSED),
+            *(e for e in self.edges if e.action == "refused"),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,6 +156,7 @@ class RepairReport:
             "commits": [commit.to_dict() for commit in self.commits],
             "indexes": [index.to_dict() for index in self.indexes],
             "names": [name.to_dict() for name in self.names],
+            "edges": [edge.to_dict() for edge in self.edges],
         }
 
 
@@ -163,8 +169,8 @@ def repair(
     discard: bool = False,
     message: str | None = None,
 ) -> RepairReport:
-    """Look at every table of main for what another program did, and at the names of branches; with
-    ``confirm`` deal with it."""
+    """Look at every table of main for what another program did, at the names of branches, and for
+    indexes and edges that older releases left wrong; with ``confirm`` deal with it."""
     if force and discard:
         raise UsageError(
             "a foreign change is either forced into the graph or discarded",
@@ -176,7 +182,20 @@ def repair(
             hint="look at the preview first: leave both out",
         )
     found = _Repair(repository, types, force=force, discard=discard, message=message).run(confirm)
-    return replace(found, names=repair_names(repository, confirm=confirm, discard=discard))
+    edges, commits = repair_edges(
+        repository,
+        branch_heads(repository),
+        types=types,
+        confirm=confirm,
+        force=force,
+        message=message,
+    )
+    return replace(
+        found,
+        names=repair_names(repository, confirm=confirm, discard=discard),
+        edges=tuple(edges),
+        commits=(*found.commits, *commits),
+    )
 
 
 class _Repair:

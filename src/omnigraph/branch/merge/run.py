@@ -30,7 +30,7 @@ from omnigraph.branch.merge.rules import Broken, Checked, rule_conflicts, ruled
 from omnigraph.branch.merge.schemas import OneSchema, Schemas, with_kept
 from omnigraph.branch.merge.tables import Undo
 from omnigraph.branch.merge.threeway import Granularity
-from omnigraph.errors import ConstraintError, MergeConflictError, UsageError
+from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
 from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
@@ -241,7 +241,7 @@ class ThreeWay:
         if one.changes:
             pairs = continued(one.txn.schema.catalog, plan.catalog)
             violations += broken_rules(one.lens, pairs, delta, violations_max=sys.maxsize)[0]
-        return rule_conflicts(violations, checked)
+        return rule_conflicts(_without_echoes(violations), checked)
 
     def _refusal(
         self, left: Sequence[MergeConflict], used: set[Entity], named: set[SchemaName]
@@ -260,6 +260,17 @@ class ThreeWay:
         if checked is None:
             raise error
         return refusal([b.conflict for b in self._broken(checked, {})], self.names)
+
+
+def _without_echoes(violations: Sequence[Violation]) -> list[Violation]:
+    """What is wrong with a value that has no place is that, and not that it is missing."""
+    misfits = {_place_of(v) for v in violations if v.rule == "type"}
+    return [v for v in violations if v.rule == "type" or _place_of(v) not in misfits]
+
+
+def _place_of(violation: Violation) -> tuple[str, str, str | None, str | None]:
+    v = violation
+    return v.entity_kind, v.type_name, v.entity_id, v.property_name
 
 
 def _subjects(conflict: MergeConflict) -> set[SchemaName]:

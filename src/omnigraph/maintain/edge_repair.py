@@ -1,0 +1,163 @@
+"""Edges that lead nowhere, found on every branch and taken away by who wants that.
+
+    heads of branches -> edges without a node at an end -> preview | deleted (PUBLISH)
+
+No write of this release leaves such an edge. Some merges of older releases did. Nobody can know
+whether the edge is wrong or the node is missing, so nothing is deleted unless it is forced.
+"""
+
+# pyarrow.compute makes its functions at import time, where no type checker sees them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.maintain.indexes import named_types
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import GraphCommit, Snapshot
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import EdgeType
+from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.rules.arrays import strings, union
+from omnigraph.write.txn import WriteTxn
+
+DELETER = "omnigraph:repair:force"
+EXAMPLES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeRepair:
+    """Edges of one type on one branch that lead nowhere, and what was done about them."""
+
+    branch: str
+    type_key: str
+    count: int
+    examples: tuple[str, ...]
+    """Some of their ids."""
+    action: str
+    """``preview``, ``refused`` (it needs force) or ``deleted``."""
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``repair --json`` shows it."""
+        return {
+            "branch": self.branch,
+            "type_key": self.type_key,
+            "count": self.count,
+            "examples": list(self.examples),
+            "action": self.action,
+            "reason": self.reason,
+        }
+
+
+def repair_edges(
+    repository: Repository,
+    heads: Mapping[str, Snapshot],
+    *,
+    types: Sequence[str] = (),
+    confirm: bool,
+    force: bool,
+    message: str | None,
+) -> tuple[list[EdgeRepair], list[GraphCommit]]:
+    """Find edges that lead nowhere; with ``confirm`` and ``force`` delete them.
+
+    One commit of each branch that has any.
+    """
+    done: list[EdgeRepair] = []
+    commits: list[GraphCommit] = []
+    for branch, head in heads.items():
+        found = dict(_dangling(repository, head, types))
+        if not found:
+            continue
+        action, reason = "preview", None
+        if confirm:
+            action, reason = "refused", "the nodes may be what is missing: load them, or --force"
+        if confirm and force:
+            try:
+                commits += _delete(repository, branch, types, message)
+                action, reason = "deleted", None
+            except OmnigraphError as e:
+                reason = e.message
+        done += [
+            EdgeRepair(
+                branch=branch,
+                type_key=key,
+                count=len(ids),
+                examples=tuple(ids.slice(0, EXAMPLES_MAX).to_pylist()),
+                action=action,
+                reason=reason,
+            )
+            for key, ids in found.items()
+        ]
+    return done, commits
+
+
+def _delete(
+    repository: Repository, branch: str, types: Sequence[str], message: str | None
+) -> list[GraphCommit]:
+    def prepare(txn: WriteTxn) -> GraphDelta:
+        catalog = txn.schema.catalog
+        # The nodes are looked at: one that comes back meanwhile keeps its edges.
+        txn.consulted.update(t.table_key for t in catalog.types())
+        tables = {
+            key: TableDelta(
+                type=catalog.table(key),
+                mode=WriteMode.MERGE,
+                rows=table_schema(catalog.table(key)).empty_table(),
+                removed=ids,
+            )
+            for key, ids in _dangling(repository, txn.snapshot, types)
+        }
+        return GraphDelta(tables=tables)
+
+    request = WriteRequest(
+        kind="repair",
+        branch=branch,
+        prepare=prepare,
+        actor=DELETER,
+        message=message,
+        on_newest=True,
+        decides_anew=True,
+    )
+    commit = publish(repository, request).commit
+    return [commit] if commit is not None else []
+
+
+def _dangling(
+    repository: Repository, state: Snapshot, types: Sequence[str]
+) -> Iterator[tuple[str, pa.StringArray]]:
+    """Table keys and ids of edges of a state that lack a node at an end."""
+    catalog = repository.schema(state.schema_hash).catalog
+    known = [name for name in types if catalog.nodes.get(name) or catalog.edge(name)]
+    if types and not known:
+        return
+    nodes: dict[str, pa.Array] = {}
+    for edge in named_types(catalog, known):
+        pin = state.pins.get(edge.table_key)
+        if not isinstance(edge, EdgeType) or pin is None:
+            continue
+        lost: list[pa.Array] = []
+        for batch in repository.table(pin).batches(("id", "src", "dst")):
+            for column, node in (("src", edge.source), ("dst", edge.target)):
+                if node not in nodes:
+                    nodes[node] = _ids(repository, state, f"node:{node}")
+                there = pc.is_in(batch.column(column), value_set=nodes[node])
+                lost.append(batch.column("id").filter(pc.invert(there)))
+        ids = union(lost) if lost else NO_IDS
+        if len(ids):
+            yield edge.table_key, ids.take(pc.sort_indices(ids))
+
+
+def _ids(repository: Repository, state: Snapshot, table_key: str) -> pa.Array:
+    pin = state.pins.get(table_key)
+    if pin is None:
+        return NO_IDS
+    return strings(repository.table(pin).columns(("id",)).column(0))
