@@ -5,11 +5,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import omnigraph
+from omnigraph.errors import ErrorKind
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.changes import Append
@@ -44,6 +46,61 @@ def living(graph: Any) -> list[str]:
             graph.snapshot(name)
             found.append(name)
     return found
+
+
+def incarnations(graph: Any) -> dict[str, str]:
+    """The same, each with the manifest that it is; without main."""
+    names = [name for name in living(graph) if name != "main"]
+    return {name: graph.branches.show(name).incarnation for name in names}
+
+
+def refused(command: Callable[[], object]) -> ErrorKind | None:
+    """Why a command is refused; None if it is not."""
+    try:
+        command()
+    except omnigraph.OmnigraphError as e:
+        return e.kind
+    return None
+
+
+def can_merge(graph: Any, name: str, into: str) -> bool:
+    """Whether nothing that a merge looks at is gone, whatever comes of it."""
+    try:
+        graph.merge(name, into=into, dry_run=True)
+    except omnigraph.NotFoundError:
+        return False
+    except (omnigraph.MergeConflictError, omnigraph.ConstraintError, omnigraph.UsageError):
+        pass
+    return True
+
+
+class Held:
+    """Who looks at the newest state of a branch and stays, with a feed that goes on from there."""
+
+    def __init__(self, place: Path, branch: str, *, reads: bool) -> None:
+        self.graph = omnigraph.open(place)
+        self._branch = branch
+        self._view = self.graph.snapshot(branch)
+        with omnigraph.open(place) as other:
+            self._expected = content(other.at(f"commit:{self._view.commit.id}"))
+        if reads:  # Then much of it is in memory.
+            assert content(self._view) == self._expected
+        self._cursor = self.graph.changes.poll(branch=branch, start="now").cursor
+
+    def look_again(self) -> None:
+        """It is what it was, or gone; never damaged, and never another one."""
+        try:
+            assert content(self._view) == self._expected
+        except omnigraph.NotFoundError as e:
+            assert e.kind is ErrorKind.HISTORY_RECLAIMED
+        try:
+            self.graph.changes.poll(branch=self._branch, cursor=self._cursor)
+        except omnigraph.OmnigraphError as e:
+            assert e.kind in (
+                ErrorKind.FEED_GAP,
+                ErrorKind.CURSOR_REJECTED,
+                ErrorKind.BRANCH_NOT_FOUND,
+            )
 
 
 def line(graph: Any, branch: str, limit: int) -> Any:

@@ -1,5 +1,7 @@
 """After any history and any cleanup every kept state reads back exactly as it was when it was made,
-everything else is whole or says that it is gone, and a second cleanup finds nothing."""
+by its commit and by its moment; everything else is whole or says that it is gone, also to who still
+holds it; every name is the branch that got it last; no merge is taken away; and a second cleanup
+finds nothing."""
 
 from __future__ import annotations
 
@@ -7,20 +9,25 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
+from datetime import UTC, datetime, timedelta
+from itertools import count, cycle, pairwise
 from pathlib import Path
 from typing import Any
 
 from cleanup_support import (
     EVOLUTIONS,
     SCHEMA,
+    Held,
     State,
     bulk_load,
+    can_merge,
     content,
     evolved,
     fitting,
+    incarnations,
     line,
     living,
+    refused,
 )
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -30,12 +37,15 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.maintain.cleanup import cleanup
+from omnigraph.maintain.name_check import Fault, name_faults
 from omnigraph.maintain.recovery import recover
 from omnigraph.maintain.retention import Policy
 
 NAMES = st.sampled_from(["a", "b", "c"])
 BRANCHES = st.sampled_from(["main", "x", "y"])
 OTHERS = st.sampled_from(["x", "y"])
+HANDLES = st.lists(st.integers(0, 1), min_size=1, max_size=3)
+TWIGS = 17
 PLACES = st.integers(0, 30)
 PEOPLE = st.builds(
     lambda name, age, size: {"name": name, "age": age, "years": age, "note": age, "text": size},
@@ -93,13 +103,17 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         self.given_up: set[str] = set()
         """Commits that a cleanup has given up which then died: the next one may take them."""
         self.bulks = count()
+        self.names: dict[str, str | None] = {}
+        """Living branches by name, each with its incarnation; None if nobody knows what became."""
+        self.held: list[Held] = []
+        self.twigs = 0
         rows = [{"type": "Person", "data": {"name": n, "age": 0}} for n in "abc"]
         self.handles[0].load([*rows, {"type": "Pet", "data": {"name": "rex"}}])
         self.learn("main")
 
     def teardown(self) -> None:
         if hasattr(self, "handles"):
-            for handle in self.handles:
+            for handle in (*self.handles, *(held.graph for held in self.held)):
                 handle.close()
             shutil.rmtree(self.folder)
 
@@ -167,19 +181,82 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), name=OTHERS, place=PLACES)
     def branch(self, which: int, name: str, place: int) -> None:
-        if name not in self.branches():
-            source = self.past(place)
-            self.attempt(lambda: self.handles[which].branches.create(name, source))
+        graph, source = self.handles[which], self.past(place)
+        if name in self.names:  # Whoever has it keeps it.
+            assert refused(lambda: graph.branches.create(name, "main")) is ErrorKind.BRANCH_EXISTS
+        elif self.attempt(lambda: graph.branches.create(name, source), taken=False):
+            self.names[name] = graph.branches.show(name).incarnation
 
     @rule(which=st.integers(0, 1), name=OTHERS)
     def end_branch(self, which: int, name: str) -> None:
-        if name in self.branches():
-            self.attempt(lambda: self.handles[which].branches.delete(name))
+        graph = self.handles[which]
+        if name in self.names:
+            graph.branches.delete(name)
+            del self.names[name]
+        else:
+            assert refused(lambda: graph.branches.delete(name)) is ErrorKind.BRANCH_NOT_FOUND
 
     @rule(which=st.integers(0, 1), name=OTHERS, new=OTHERS)
     def rename_branch(self, which: int, name: str, new: str) -> None:
-        if name in self.branches() and new not in self.branches():
-            self.attempt(lambda: self.handles[which].branches.rename(name, new))
+        graph = self.handles[which]
+        if name == new or name not in self.names:
+            return
+        if new in self.names:
+            assert refused(lambda: graph.branches.rename(name, new)) is ErrorKind.BRANCH_EXISTS
+        else:
+            graph.branches.rename(name, new)
+            self.names[new] = self.names.pop(name)
+
+    @rule(name=OTHERS, lives=st.lists(st.booleans(), min_size=1, max_size=3), which=HANDLES)
+    def come_back(self, name: str, lives: list[bool], which: list[int]) -> None:
+        """A name is used again and again, by several; a cleanup follows some of its lives."""
+        turns = cycle(self.handles[number] for number in which)
+        for cleans in lives:
+            if name in self.names:
+                next(turns).branches.delete(name)
+            graph = next(turns)
+            self.names[name] = graph.branches.create(name, "main").incarnation
+            if cleans:
+                self.meanwhile(keep=9, gives_up=False)
+        taken = refused(lambda: next(turns).branches.create(name, "main"))
+        assert taken is ErrorKind.BRANCH_EXISTS
+
+    @precondition(lambda self: not self.twigs)
+    @rule(branch=BRANCHES, rows=ROWS)
+    def many_branches(self, branch: str, rows: list[dict[str, Any]]) -> None:
+        """More than anybody would compare pair by pair, of a stem that is gone; two of them go on
+        by themselves."""
+        if branch not in self.branches():
+            return
+        graph, self.twigs = self.handles[0], TWIGS
+
+        def write(name: str) -> None:
+            fit = fitting(self.head(name), rows)
+            self.attempt(lambda: graph.load(fit, mode="merge", branch=name))
+            self.learn(name)
+
+        graph.branches.create("stem", branch)
+        ends = ("twig0", f"twig{TWIGS - 1}")
+        for names in (ends, [f"twig{number}" for number in range(1, TWIGS - 1)]):
+            write("stem")
+            for name in names:
+                self.names[name] = graph.branches.create(name, "stem").incarnation
+        graph.branches.delete("stem")
+        for name in ends:
+            write(name)
+
+    @rule(branch=BRANCHES, reads=st.booleans(), rows=st.lists(ROWS, max_size=2))
+    def hold(self, branch: str, reads: bool, rows: list[list[dict[str, Any]]]) -> None:
+        """Somebody looks at a branch, and stays; perhaps all of it is soon replaced and taken."""
+        if branch not in self.branches() or len(self.held) == 3:
+            return
+        self.held.append(Held(self.place, branch, reads=reads))
+        for some in rows:
+            fit = fitting(self.head(branch), some)
+            self.attempt(lambda f=fit: self.handles[0].load(f, mode="overwrite", branch=branch))
+            self.learn(branch)
+        if rows:
+            self.meanwhile(keep=1, gives_up=False)
 
     @rule(which=st.integers(0, 1), name=st.sampled_from(["v1", "v2"]), place=PLACES)
     def tag(self, which: int, name: str, place: int) -> None:
@@ -240,6 +317,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             run = self.command(kind, victim, branch, data)
             with armed(point, _die, times=None), suppress(_Killed):
                 self.attempt(run)
+        self.look_at_names(kind)
         self.learn(branch)
 
     @rule(
@@ -266,6 +344,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             run = self.command(kind, self.handles[which], branch, data)
             with armed(point, lambda: self.meanwhile(keep, gives_up)):
                 self.attempt(run)
+            self.look_at_names(kind)
             self.learn(branch)
 
     @rule(which=st.integers(0, 1), branch=BRANCHES, keep=st.integers(1, 3), gives_up=st.booleans())
@@ -280,6 +359,20 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             found = {row["id"] for row in content(self.head(branch))["Person"]}
             assert (name in found) == done
             assert done or gives_up
+
+    def look_at_names(self, kind: str) -> None:
+        """What became of a name that somebody made or ended who may have died."""
+        if kind not in ("create", "delete"):
+            return
+        with omnigraph.open(self.place) as fresh:
+            found = incarnations(fresh)
+        for name in ("x", "y"):
+            # It is as it was, or as the command wanted it.
+            before, after = self.names.get(name), found.get(name)
+            assert before == after or (kind == "create") == (before is None)
+            self.names.pop(name, None)
+            if after is not None:
+                self.names[name] = after
 
     def meanwhile(self, keep: int, gives_up: bool) -> None:
         with omnigraph.open(self.place) as other:
@@ -299,9 +392,14 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         policy = Policy(keep=keep)
         handle = self.handles[which]
         handle.settle()
+        pairs = self.pairs()
+        with omnigraph.open(self.place) as fresh:
+            pairs = [pair for pair in pairs if can_merge(fresh, *pair)]
         report = cleanup(handle._repository, policy, confirm=True, lease_s=lease_s)
         assert report.errors == ()
         with omnigraph.open(self.place) as fresh:
+            assert [pair for pair in pairs if not can_merge(fresh, *pair)] == []
+            assert {fault.fault for fault in name_faults(fresh._repository)} <= {Fault.UNFINISHED}
             again = cleanup(fresh._repository, policy, lease_s=lease_s)
             assert again.places == (), again.to_dict()
             for name in living(fresh):
@@ -317,12 +415,19 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         with armed(point, _die, skip=1 if "between" in point else 0), suppress(_Killed):
             cleanup(self.handles[which]._repository, Policy(keep=keep), confirm=True)
 
+    def pairs(self) -> list[tuple[str, str]]:
+        """Some that differ, and those that have most to compare."""
+        ends = [name for name in ("main", "x", "y") if name == "main" or name in self.names]
+        chosen = list(pairwise(ends))
+        return [*chosen, ("twig0", f"twig{TWIGS - 1}")] if self.twigs else chosen
+
     # -- laws ------------------------------------------------------------------------------------
 
     @precondition(lambda self: hasattr(self, "handles"))
     @invariant()
     def everything_is_whole_or_gone(self) -> None:
         with omnigraph.open(self.place) as fresh:
+            assert incarnations(fresh) == self.names
             for name in living(fresh):
                 view = fresh.snapshot(name)
                 self.note_recoveries(fresh, name)
@@ -338,6 +443,22 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
                     self.gone.add(commit)
                 else:
                     assert found == self.shown[commit]
+                    self.found_by_its_moment(fresh, commit)
+
+    def found_by_its_moment(self, fresh: omnigraph.Graph, commit_id: str) -> None:
+        """Whoever can be read is what its branch showed when it was made."""
+        commit = fresh.commit(commit_id)
+        paths = {f"_branches/{made}": name for name, made in self.names.items()}
+        name = "main" if commit.path == "__manifest" else paths.get(commit.path)
+        if name is not None:
+            at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=commit.created_at_us)
+            assert fresh.snapshot(name, at=at).commit.id == commit_id
+
+    @precondition(lambda self: hasattr(self, "handles"))
+    @invariant()
+    def who_holds_a_state_is_told_the_truth(self) -> None:
+        for held in self.held:
+            held.look_again()
 
     def note_recoveries(self, fresh: omnigraph.Graph, branch: str) -> None:
         """A write that was given up is told by a commit that shows what was there before."""
@@ -352,7 +473,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             self.shown[commit.id] = self.shown[commit.parent_id]
             self.made.append(commit.id)
 
-    def attempt(self, command: Any) -> bool:
+    def attempt(self, command: Any, *, taken: bool = True) -> bool:
         """Run a command; it may be refused, but only for a reason."""
         try:
             command()
@@ -366,6 +487,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         except (omnigraph.ConstraintError, omnigraph.ConflictError, omnigraph.UsageError):
             return False
         except omnigraph.AlreadyExistsError:
+            assert taken
             return False
         except omnigraph.MergeConflictError:
             return False

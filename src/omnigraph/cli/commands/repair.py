@@ -57,15 +57,17 @@ def repair_command(
     message: str | None,
     durability: str,
 ) -> None:
-    """Deal with what another program did to tables of main.
+    """Deal with what another program did to tables of main, and with names of branches.
 
     Every Lance program can open the tables of a graph. What it commits there is not part of the
     graph; such a table drifts, and optimize and cleanup leave it alone. If files were only joined,
     --confirm puts the table back, because no row changed. Anything else is refused, unless --force
-    adopts it or --discard puts the table back. Exits with 1 if something was refused.
+    adopts it or --discard puts the table back.
 
-    Indexes that older releases took from another lineage of a table are found on every branch, and
-    --confirm builds them again.
+    What older releases could leave is found on every branch. Indexes that were taken from another
+    lineage of a table are built again; a branch that lives and is not found by its name gets one,
+    and a name that leads nowhere is ended; edges that lead nowhere are deleted, but only with
+    --force: their nodes may be what is missing. Exits with 1 if something was refused.
     """
     place = target(uri, store)
 
