@@ -258,6 +258,37 @@ def test_a_dropped_property_against_values(two: Two, dropper: str, prefer: str) 
 
 
 @pytest.mark.parametrize("dropper", ["s", "main"])
+@pytest.mark.parametrize("deleter", ["s", "main"])
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+def test_a_property_that_stays_brings_no_deleted_row_back(
+    store_root: str, dropper: str, deleter: str, prefer: str
+) -> None:
+    two = Two(store_root, AB, *(a(k, x=n) for n, k in enumerate("abcd")), a("null"))
+    two.set({"s": "main", "main": "s"}[dropper], "a", "x: 9")
+    two.apply(dropper, AB.replace("x: I32?", "y: I32?"))
+    two.delete(deleter, "A", "b")
+    two.load(dropper, a("c", y=5), a("n", y=6))
+    two.merge(prefer=prefer)
+    stays = (prefer == "ours") == (dropper != "main")
+    y = {"a": None, "c": 5, "d": None, "n": 6, "null": None}
+    x = {"a": 9, "c": 2, "d": 3, "n": None, "null": None}
+    rows = {k: {"y": y[k], "x": x[k]} if stays else {"y": y[k]} for k in y}
+    assert two.rows() == rows
+
+
+@pytest.mark.parametrize("dropper", ["s", "main"])
+def test_a_dropped_property_that_the_other_side_described_keeps_its_values(
+    two: Two, dropper: str
+) -> None:
+    other = {"s": "main", "main": "s"}[dropper]
+    two.apply(dropper, AB.replace("x: I32?", ""))
+    two.apply(other, AB.replace("x: I32?", 'x: I32? @description("how many")'))
+    assert two.conflicts() == {("schema_conflict", "A", None)}
+    two.merge(prefer="theirs" if other == "s" else "ours")
+    assert two.rows() == {"a": {"x": 1}, "b": {"x": 2}}
+
+
+@pytest.mark.parametrize("dropper", ["s", "main"])
 @pytest.mark.parametrize("prefer", ["ours", "theirs"])
 def test_a_dropped_type_against_rows(store_root: str, dropper: str, prefer: str) -> None:
     other = {"s": "main", "main": "s"}[dropper]

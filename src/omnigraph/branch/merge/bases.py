@@ -19,7 +19,7 @@ Every image is read in the columns of the schema to come (``Frame``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,7 @@ from omnigraph.branch.merge.images import (
     MergeProperty,
     Rows,
     absent,
+    chosen,
     patched,
     same,
     spread,
@@ -43,6 +44,7 @@ from omnigraph.branch.parallel import both
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.migrate.columns import column_changes
+from omnigraph.write.delta import NO_IDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,8 @@ def is_changed(
     theirs, mine, *before = (
         history.version(snapshot, type_id) for snapshot in (history.theirs, ours, *bases)
     )
+    if "theirs" in history.restored(graph_type).values():
+        return True  # Ours has no values for it.
     return theirs != mine and any(version != theirs for version in before)
 
 
@@ -98,7 +102,7 @@ def frame_of(
     """The columns in which a type is compared."""
     type_id = (graph_type.id, graph_type.incarnation)
     states = [history.type(s, type_id) for s in (ours, history.theirs, *bases)]
-    return Frame.of(graph_type, states, history.backfills)
+    return Frame.of(graph_type, states, history.backfills, history.restored(graph_type))
 
 
 def table_sides(
@@ -159,25 +163,68 @@ def _compared(
     adoptable: TablePin | None,
 ) -> TableSides:
     """The same with several bases or schemas: everything that theirs changed, value by value."""
-    distinct = pc.unique(pa.chunked_array([delta.ids for delta in changed], pa.string()))
+    kept = _values_to_restore(history, bases[0], frame)
+    found = [*(delta.ids for delta in changed), kept[0]]
+    distinct = pc.unique(pa.chunked_array(found, pa.string()))
     ids = distinct.take(pc.sort_indices(distinct))
-    theirs = absent(len(ids), frame.columns)
+    theirs = patched(absent(len(ids), frame.columns), places(kept[0], ids), kept[1])
     for delta in changed:
         theirs = _shifted(theirs, ids, delta, "after", frame)
     base = _ancestor(history, bases, frame, ids, theirs)
     first = _shifted(theirs, ids, changed[0], "before", frame)
+    ours = _shifted(first, ids, ours_delta, "after", frame)
+    for name, keeper in frame.restored.items():
+        columns = next(p.columns for p in frame.properties if p.name == name)
+        if keeper == "theirs":
+            ours = _left_alone(ours, columns, base, theirs)
+        else:
+            theirs = _left_alone(theirs, columns, base, ours)
     return TableSides(
         frame=frame,
         declared=declared,
         alone=changed[0].select(np.empty(0, np.int64)),
         ids=ids,
         base=base,
-        ours=_shifted(first, ids, ours_delta, "after", frame),
+        ours=ours,
         theirs=theirs,
         ours_delta=ours_delta,
         foreign=True,
         adoptable=adoptable,
     )
+
+
+def _values_to_restore(
+    history: History, base: Snapshot, frame: Frame
+) -> tuple[pa.StringArray, Images]:
+    """Entities of the base with a value that ours dropped and that goes on."""
+    names = [name for name, keeper in frame.restored.items() if keeper == "theirs"]
+    type_id = (frame.type.id, frame.type.incarnation)
+    table, declared = history.table(base, type_id), history.type(base, type_id)
+    if not names or table is None or declared is None:
+        return NO_IDS, absent(0, frame.columns)
+    ids: list[pa.Array] = [NO_IDS]
+    rows = [frame.columns.empty_table()]
+    for batch in table.batches():
+        images = frame.read(pa.Table.from_batches([batch]), declared)
+        columns = [c for p in frame.properties if p.name in names for c in p.columns]
+        some = np.zeros(batch.num_rows, np.bool_)
+        for column in columns:
+            some |= images.column(column).is_valid().to_numpy()
+        chosen = pa.array(np.flatnonzero(some))
+        ids.append(batch.column("id").take(chosen))
+        rows.append(images.take(chosen))
+    found = pa.concat_arrays(ids)
+    return found, Images(present=np.ones(len(found), np.bool_), rows=pa.concat_tables(rows))
+
+
+def _left_alone(images: Images, columns: Sequence[str], base: Images, other: Images) -> Images:
+    """A side that dropped a property, as if it had left the values as they were."""
+    choices = np.where(base.present, np.int8(0), np.int8(1))
+    rows = images.rows
+    for column in columns:
+        made = chosen(column, choices, (base, other))
+        rows = rows.set_column(rows.column_names.index(column), rows.schema.field(column), made)
+    return replace(images, rows=rows)
 
 
 def _ancestor(

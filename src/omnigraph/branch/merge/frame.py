@@ -12,7 +12,7 @@ it, so that it still differs from other values, is taken along with its side, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Backfill, GraphType
 from omnigraph.schema.migrate.columns import column_of
 from omnigraph.schema.migrate.exact import misfits
+from omnigraph.schema.migrate.reconcile import Prefer
 from omnigraph.schema.migrate.types import TypeChange, type_change
 
 _BESIDE = "\0"
@@ -38,12 +39,15 @@ class Frame:
     backfills: Mapping[int, Backfill]
     converted: frozenset[str] = frozenset()
     """Properties that a state has in a type whose values may have no place here."""
+    restored: Mapping[str, Prefer] = field(default_factory=dict[str, Prefer])
+    """Properties that go on although a side dropped them, with the side that has them."""
 
     @staticmethod
     def of(
         graph_type: GraphType,
         states: Iterable[GraphType | None],
         backfills: Mapping[int, Backfill],
+        restored: Mapping[str, Prefer],
     ) -> Frame:
         """The frame for some states of a type."""
         converted: set[str] = set()
@@ -54,7 +58,12 @@ class Frame:
                 for p in graph_type.properties
                 if p.id in kinds and type_change(kinds[p.id], p.type) is TypeChange.OTHER
             }
-        return Frame(type=graph_type, backfills=backfills, converted=frozenset(converted))
+        return Frame(
+            type=graph_type,
+            backfills=backfills,
+            converted=frozenset(converted),
+            restored=restored,
+        )
 
     @cached_property
     def columns(self) -> pa.Schema:

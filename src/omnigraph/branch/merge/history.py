@@ -2,8 +2,9 @@
 
     snapshots -> [history] -> their types, versions of tables, deltas, common ancestors
 
-Two branches may know one thing by two numbers, and a merge may keep what a side dropped. Then the
-common ancestors are taken to have had none of it: as if the side that has it had added it.
+Two branches may know one thing by two numbers, and a merge may keep what a side dropped. Of a type
+the common ancestors are then taken to have had nothing: as if the side that has it had added it. Of
+a property the side without it is taken to have left it as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.migrate.constraints import Rule
 from omnigraph.schema.migrate.facts import Things, catalog_of, things_of
 from omnigraph.schema.migrate.numbers import renumber
+from omnigraph.schema.migrate.reconcile import Prefer
 from omnigraph.storage.names import TableVersion
+from omnigraph.storage.tables import Table
 from omnigraph.write.delta import NO_IDS
 
 TypeId = tuple[int, int]
@@ -38,19 +41,24 @@ class History:
         theirs: Snapshot,
         *,
         numbers: Mapping[int, int] | None = None,
-        revived: frozenset[int] = frozenset(),
+        revived: Mapping[int, Prefer] | None = None,
         backfills: Mapping[int, Backfill] | None = None,
     ) -> None:
         self._repository = repository
         self.numbers = numbers or {}
-        self._revived = revived
+        self.revived = revived or {}
+        """What goes on although a side dropped it, by number, with the side that has it."""
         self._sides = {ours.head.id, theirs.head.id}
         self.theirs = theirs
         self.backfills = backfills or {}
+        self._revived: frozenset[int] = frozenset()
         self._catalogs: dict[tuple[str, bool], Catalog] = {}
         self._types: dict[tuple[str, bool], Mapping[TypeId, GraphType]] = {}
         self._pins: dict[str, Mapping[TypeId, TablePin]] = {}
         self._deltas: dict[tuple[TypeId, str, str], RowDelta] = {}
+        if self.revived:
+            types = {t.id for side in (ours, theirs) for t in self.catalog(side).types()}
+            self._revived = frozenset(types & self.revived.keys())
 
     def type(self, snapshot: Snapshot, type_id: TypeId) -> GraphType | None:
         """A type as a snapshot declares it."""
@@ -93,6 +101,16 @@ class History:
         """The same as its name alone; None while the table has no rows."""
         pin = self.pin(snapshot, type_id)
         return pin.name if pin is not None else None
+
+    def restored(self, graph_type: GraphType) -> dict[str, Prefer]:
+        """Properties of a type that go on although a side dropped them, with the side that has
+        them."""
+        return {p.name: self.revived[p.id] for p in graph_type.properties if p.id in self.revived}
+
+    def table(self, snapshot: Snapshot, type_id: TypeId) -> Table | None:
+        """A table, opened."""
+        pin = self.pin(snapshot, type_id)
+        return self._repository.table(pin) if pin is not None else None
 
     def open(self, type_id: TypeId, snapshot: Snapshot) -> None:
         """Open a table ahead of those who are going to read it at the same time."""

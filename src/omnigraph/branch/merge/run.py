@@ -31,6 +31,7 @@ from omnigraph.branch.merge.schemas import OneSchema, Schemas, with_kept
 from omnigraph.branch.merge.tables import Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
+from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
@@ -146,7 +147,8 @@ class ThreeWay:
             changes = Diff(self._repository, ours, self.theirs).counts
             return Adoption(snapshot=self.theirs, changes=changes)
         self.prepared = replace(self.prepared, outcome=MergeOutcome.MERGED)
-        return self._three_way(txn, bases)
+        with telling_reclaimed(self._repository, self.theirs, *bases):
+            return self._three_way(txn, bases)
 
     def _bases(self, ours: Snapshot) -> tuple[Snapshot, ...]:
         if self._base is not None:

@@ -36,7 +36,9 @@ from omnigraph.branch.merge.conflicts import (
 from omnigraph.branch.merge.images import Images, Mask, patched
 from omnigraph.branch.merge.resolve import Decisions, Settled, settle
 from omnigraph.branch.merge.threeway import (
+    BASE,
     OURS,
+    THEIRS,
     Contested,
     Granularity,
     Verdict,
@@ -211,6 +213,7 @@ def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> Tab
 def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions) -> TablePlan:
     """Decide everything that can be decided about a table."""
     verdict = three_way(sides.properties, sides.base, sides.ours, sides.theirs, granularity)
+    verdict = _restoring(sides, verdict)
     settled = settle(sides, verdict, decisions)
     states = [sides.ours, sides.theirs, sides.base]
     if settled.given is not None:
@@ -220,6 +223,17 @@ def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions
         settled=settled,
         merged=assemble(sides.properties, settled.verdict, states),
     )
+
+
+def _restoring(sides: TableSides, verdict: Verdict) -> Verdict:
+    """Take what ours dropped from who has it: its table has no column for it any more."""
+    choices = dict(verdict.choices)
+    for name, keeper in sides.frame.restored.items():
+        if keeper == "theirs":
+            here = sides.ours.present & ~sides.theirs.present
+            found = np.where(sides.theirs.present, np.int8(THEIRS), choices[name])
+            choices[name] = np.where(here & sides.base.present, np.int8(BASE), found)
+    return replace(verdict, choices=choices)
 
 
 def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:

@@ -79,8 +79,8 @@ class Reconciled:
     numbers: Mapping[int, int] = field(default_factory=dict[int, int])
     """Numbers of other states that go on as numbers of this schema: types, table lives and
     properties."""
-    revived: frozenset[int] = frozenset()
-    """What goes on although a side dropped it."""
+    revived: Mapping[int, Prefer] = field(default_factory=dict[int, Prefer])
+    """What goes on although a side dropped it, with the side that has it."""
     numbers_used: int = 0
     """How many numbers are new: properties that an interface of one side brings to a node of the
     other."""
@@ -148,7 +148,7 @@ class _Merge:
 
     def _finished(self, merged: Things) -> Reconciled:
         aliases = aliases_of(self._numbers)
-        parts: dict[str, Any] = {"numbers": self._numbers, "revived": frozenset(self._revived)}
+        parts: dict[str, Any] = {"numbers": self._numbers, "revived": self._revived}
         if merged == self._ours:
             ours = self._our_schema
             catalog = replace(ours.catalog, aliases=aliases)
