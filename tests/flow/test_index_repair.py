@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lineage_support import (
+from two_lineages import (
     HISTORIES,
     SCHEMA,
     STEP,

@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.schema.migrate.columns import Made
+from omnigraph.storage.changes import Append
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.reshape import Reshape
 from omnigraph.storage.staging import TableStore
-from omnigraph.storage.tables import Append, Table
+from omnigraph.storage.tables import Table
 
 SCHEMA = pa.schema(
     [
