@@ -218,7 +218,7 @@ class SchemaMerge:
     def _changed(self, base: Thing, kept: Thing, keeper: str) -> bool:
         """Whether a side changed what the other dropped: its declaration or its rows."""
         side = self.ours if keeper == "ours" else self.theirs
-        own = [p for p in side.properties(kept.id)]
+        own = side.properties(kept.id)
         return (
             not _same(base, kept)
             or any(

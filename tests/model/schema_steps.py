@@ -141,17 +141,8 @@ def _widen_list(schema: Schema) -> Schema:
     return _say("A.g", (TYPE, "[I64]"))(schema)
 
 
-def _both(*steps: Step) -> Step:
-    def step(schema: Schema) -> Schema:
-        for one in steps:
-            schema = one(schema)
-        return schema
-
-    return step
-
-
-STEPS: dict[str, Step] = {
-    "none": lambda schema: schema,
+STEPS: dict[str, Step | tuple[Step, ...]] = {
+    "none": (),
     "add-null": _add("A", "p", "I32?"),
     "add-null-other": _add("A", "p", "String?"),
     "add-null-fill": _add("A", "f", "String?", backfill="f0"),
@@ -166,7 +157,7 @@ STEPS: dict[str, Step] = {
     "drop-edge": _drop("L"),
     "drop-node": _drop("B", "L", "K"),
     "drop-empty": _drop("Z"),
-    "drop-again": _both(_drop("A.n"), _add("A", "n", "I32?")),
+    "drop-again": (_drop("A.n"), _add("A", "n", "I32?")),
     "widen": _say("A.n", (TYPE, "I64")),
     "widen-float": _say("A.n", (TYPE, "F64")),
     "widen-list": _widen_list,
@@ -193,6 +184,12 @@ STEPS: dict[str, Step] = {
     "node": _add_node("W", ("x", "I32?")),
     "node-other": _add_node("W", ("x", "String?"), ("y", "I32?")),
 }
+
+
+def steps_of(name: str) -> tuple[Step, ...]:
+    """The changes of a step, each of them a commit."""
+    found = STEPS[name]
+    return found if isinstance(found, tuple) else (found,)
 
 
 # -- deeds -----------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ class World:
         if done.commit is None:
             check(told(schema) == told(head.state.schema), "nothing was applied", text)
         else:
-            self._made(branch, wanted, (head,), done.commit, "schema_apply")
+            self.published(branch, wanted, (head,), done.commit, "schema_apply")
         return True
 
     def put(self, branch: str, puts: Sequence[Put]) -> None:
@@ -163,7 +163,7 @@ class World:
             return False
         check(not refused, f"load ({mode}) on {branch} should be refused", broken(wanted), records)
         if done.commit is not None:
-            self._made(branch, wanted, (head,), done.commit, "load", exact=False)
+            self.published(branch, wanted, (head,), done.commit, "load", exact=False)
         else:
             check(between(head.state, wanted) == {}, "the load published nothing", records)
         return True
@@ -194,7 +194,34 @@ class World:
         found = entity_id in head.state.of(type_id)
         check((done.commit is not None) == found, f"delete {thing.name} {entity_id}", found)
         if done.commit is not None:
-            self._made(branch, wanted, (head,), done.commit, "delete")
+            self.published(branch, wanted, (head,), done.commit, "delete")
+        return True
+
+    def update(self, branch: str, type_id: int, entity_id: str, prop: Thing, value: Any) -> bool:
+        """One property of one entity, by a mutation."""
+        head = self.heads[branch]
+        schema = head.state.schema
+        thing, row = schema.things[type_id], head.state.of(type_id)[entity_id]
+        wanted = head.state.putting(type_id, entity_id, {**row, prop.id: value})
+        column, key = "id", thing.facts.get(KEY)
+        held: Any = entity_id
+        if key:
+            column, held = schema.things[key[0]].name, row[key[0]]
+        text = (
+            f"update {thing.name} set {{ {prop.name}: {json.dumps(value)} }} "
+            f"where {column} = {json.dumps(held)}"
+        )
+        refused = bool(broken(wanted))
+        try:
+            done = self.graph.mutate(text, branch=branch)
+        except OmnigraphError as e:
+            check(refused, f"{text} on {branch} was refused: {e}")
+            return False
+        check(not refused, f"{text} on {branch} should be refused", broken(wanted))
+        if done.commit is not None:
+            self.published(branch, wanted, (head,), done.commit, text, exact=False)
+        else:
+            check(between(head.state, wanted) == {}, f"{text} published nothing")
         return True
 
     # -- merges ----------------------------------------------------------------------------------
@@ -294,7 +321,7 @@ class World:
             check(not odd, f"{what}: values that nobody wrote", None, odd)
             for type_id, entity_id in expected.loose:
                 wanted = wanted.putting(type_id, entity_id, found.of(type_id).get(entity_id))
-        self._made(branch, wanted, parents, done.commit, what)
+        self.published(branch, wanted, parents, done.commit, what)
 
     def reset(self, branch: str, commit_id: str) -> None:
         """Show an earlier state again."""
@@ -302,11 +329,11 @@ class World:
         before = self.heads[branch]
         done = self.graph.reset(f"commit:{commit_id}", branch=branch)
         if done is not None:
-            self._made(branch, target.state, (target,), done, "reset", since=before.state)
+            self.published(branch, target.state, (target,), done, "reset", since=before.state)
 
     # -- comparing -------------------------------------------------------------------------------
 
-    def _made(
+    def published(
         self,
         branch: str,
         state: State,
@@ -334,7 +361,7 @@ class World:
             check(good, f"{what}: counts of {key}", other, mine)
 
     def agree(self, branch: str, what: str = "", graph: omnigraph.Graph | None = None) -> None:
-        """What a branch shows is what the model says, and valid."""
+        """What a branch shows is what the model says, and a load would take it."""
         state = self.heads[branch].state
         view = (graph or self.graph).snapshot(branch)
         self.same(view, state, f"{what}: {branch}")

@@ -294,7 +294,9 @@ class _ThreeWay:
     def _told(self, one: Broken, schema: Schema) -> Clash:
         changed = any(self._changed_by(name, one) for name in self._sides)
         kinds = SCHEMA if changed else frozenset({one.kind})
-        if one.kind == "orphan_edge" and one.thing not in self._base_schema.things:
+        if (
+            one.kind == "orphan_edge"
+        ):  # New ends are a rule, and an end that is missing is one, too.
             kinds |= {one.kind}
         ids: frozenset[str | None] = one.ids | ({None} if one.kind != "orphan_edge" else set())
         return Clash(kinds, self._names(one.type_id), ids, f"{one.kind} {one.fact}")
@@ -326,7 +328,7 @@ def decide(base: Any, ours: Row | None, theirs: Row | None) -> tuple[Row | None,
         return theirs, None, set()
     if ours is None or theirs is None:
         return ours, "delete_vs_update", set()
-    differing = {n for n in ours if not ours[n] == theirs[n]}
+    differing = {n for n in ours if ours[n] != theirs[n]}
     if base is None:
         return ours, "divergent_insert", differing
     if base is UNKNOWN:
@@ -335,7 +337,7 @@ def decide(base: Any, ours: Row | None, theirs: Row | None) -> tuple[Row | None,
     for name in differing:
         if base[name] == ours[name]:
             result[name] = theirs[name]
-        elif not base[name] == theirs[name]:
+        elif base[name] != theirs[name]:
             disputed.add(name)
     return result, "divergent_update" if disputed else None, disputed
 

@@ -23,7 +23,7 @@ import pytest
 from schema_merge import Ambiguous
 from schema_model import new_property, text_of
 from schema_states import State
-from schema_steps import DEEDS, STEPS, Deeds, first_rows, first_schema
+from schema_steps import DEEDS, STEPS, Deeds, first_rows, first_schema, steps_of
 from schema_world import Differs, Unclear, World, record
 from state_merge import Commit
 
@@ -80,14 +80,13 @@ def run_cell(template: Template, cell: str, *, thorough: bool) -> str:
     try:
         for branch, part, side in ((source, source_part, "s"), (into, target_part, "t")):
             step, _, deed = part.partition("+")
-            work = [
-                lambda b=branch, s=step: world.apply(b, STEPS[s](world.heads[b].state.schema)),
-                lambda b=branch, d=deed, s=side: world.put(
-                    b, getattr(deeds, d)(world.heads[b].state, s)
-                ),
-            ]
-            for run in reversed(work) if "!" in direction else work:
-                run()
+            rows_first = "!" in direction
+            if rows_first:
+                world.put(branch, getattr(deeds, deed)(world.heads[branch].state, side))
+            for change in steps_of(step):
+                world.apply(branch, change(world.heads[branch].state.schema))
+            if not rows_first:
+                world.put(branch, getattr(deeds, deed)(world.heads[branch].state, side))
         return _merges(world, source, into, deeds, thorough, cell)
     finally:
         world.graph.close()
@@ -106,12 +105,12 @@ def _merges(world: World, source: str, into: str, deeds: Deeds, thorough: bool, 
     if thorough:
         world.reload(into, "merge")
     if merged.merged_parent_id is not None and first.outcome != "fast_forward":
-        if world.revert(into, merged.id).outcome == "merged":
-            back = world.graph.snapshot(into).commit
-            if back.kind == "revert":
-                if thorough:
-                    world.reload(into, "revert")
-                world.revert(into, back.id)
+        world.revert(into, merged.id)
+        back = world.graph.snapshot(into).commit
+        if back.kind == "revert":
+            if thorough:
+                world.reload(into, "revert")
+            world.revert(into, back.id)
     world.merge(into, source)
     for branch, side in ((source, "s"), (into, "t")):
         state = world.heads[branch].state
