@@ -228,6 +228,7 @@ class History:
             self.world.graph.branches.delete(name)
             del self.world.heads[name]
             self._new_life(name)
+            self._forget()
             return
         try:
             self.world.graph.branches.delete(name)
@@ -235,6 +236,12 @@ class History:
             check(e.kind is ErrorKind.BRANCH_NOT_FOUND, f"delete {name}", None, e)
         else:
             raise Differs(f"branch {name} was deleted, and there was none")
+
+    def _forget(self) -> None:
+        """What no name leads to any more need not be found; nothing else is lost with a name."""
+        named = [*self.world.heads.values(), *(self.world.commits[i] for i in self.tags.values())]
+        behind = {c for head in named for c in head.ancestors()}
+        self.doubtful |= {i for i, c in self.world.commits.items() if c not in behind}
 
     def rename(self, random: Random) -> None:
         name, new = random.choice(BRANCHES[1:]), random.choice(BRANCHES[1:])
@@ -251,6 +258,7 @@ class History:
         if name in self.tags:
             self.world.graph.tags.delete(name)
             del self.tags[name]
+            self._forget()
             return
         commit_id = self._commit(random)
         try:
@@ -312,7 +320,8 @@ class History:
     def revert(self, random: Random) -> None:
         branch, commit_id = self._branch(random), self._commit(random)
         commit = self.world.commits[commit_id]
-        if not commit.parents:
+        # Only what went into a branch can be taken back on it.
+        if not commit.parents or commit not in self.world.heads[branch].ancestors():
             return
         prefer = random.choice([None, None, "ours", "theirs"])
         if revert(self.world.heads[branch], commit, prefer).loose_schema:
