@@ -282,6 +282,23 @@ def difference(before: State, after: State) -> Counts:
     return found
 
 
+def hidden(before: State, after: State) -> Counts:
+    """Rows of types that are gone. Nothing says whether a commit counts them as deleted."""
+    return {
+        f"{thing.kind}:{thing.name}": (0, 0, len(before.of(thing.id)))
+        for thing in before.schema.types()
+        if thing.id not in after.schema.things and before.of(thing.id)
+    }
+
+
+def added(one: Counts, other: Counts) -> Counts:
+    """Both together."""
+    return {
+        key: tuple(map(sum, zip(one.get(key, (0, 0, 0)), other.get(key, (0, 0, 0)), strict=True)))
+        for key in {*one, *other}
+    }  # pyright: ignore
+
+
 def _differs(before: State, after: State, thing: Thing, entity_id: str) -> bool:
     old, new = before.of(thing.id)[entity_id], after.of(thing.id)[entity_id]
     if old.get(ENDS) != new.get(ENDS):
