@@ -257,7 +257,7 @@ def told(schema: Schema) -> dict[str, Any]:
                 sorted(names[n] for n in f[1]) for f in thing.facts if f[0] == "unique"
             ),
             "ranges": sorted(
-                (names[f[1]], str(f[2]), str(f[3])) for f in thing.facts if f[0] == "range"
+                (names[f[1]], _bound(f[2]), _bound(f[3])) for f in thing.facts if f[0] == "range"
             ),
         }
         if thing.kind == "edge":
@@ -265,6 +265,10 @@ def told(schema: Schema) -> dict[str, Any]:
             body["card"] = thing.facts.get(CARD, (0, None))
         found[f"{thing.kind}:{thing.name}"] = body
     return found
+
+
+def _bound(value: int | float | None) -> str:
+    return "" if value is None else str(float(value))
 
 
 def told_by(catalog: Any) -> dict[str, Any]:
@@ -277,7 +281,8 @@ def told_by(catalog: Any) -> dict[str, Any]:
             "key": sorted(kind.key),
             "unique": sorted(sorted(group) for group in kind.unique),
             "ranges": sorted(
-                (r.property_name, str(r.low), str(r.high)) for r in getattr(kind, "ranges", ())
+                (r.property_name, _bound(r.low), _bound(r.high))
+                for r in getattr(kind, "ranges", ())
             ),
         }
         if kind.kind == "edge":
