@@ -17,9 +17,11 @@ from tempfile import mkdtemp
 from typing import Any
 
 import history_choices as choices
+from feed_replay import Replica
+from feed_replay import exported as shown
 from schema_merge import Ambiguous
 from schema_model import KEY, text_of
-from schema_states import ENDS, State, exported
+from schema_states import State
 from schema_world import Differs, World, check, reload_view
 from state_merge import Commit, merge, merge_bases, revert
 
@@ -35,6 +37,8 @@ WEIGHTS = {
     "index": 1, "reopen": 2, "hold": 2, "follow": 2, "look": 3,
 }  # fmt: skip
 BRANCHES = ("main", "x", "y", "z")
+REPLAYED_MAX = 120
+"""Commits of a graph whose feed is replayed from its beginning now and then."""
 
 
 def steps_of(seed: int, count: int) -> list[Step]:
@@ -49,8 +53,9 @@ class Reader:
 
     branch: str
     life: int
-    state: State
-    cursor: str
+    copy: Replica
+    cursor: str | None
+    """None for one that begins at the beginning."""
 
 
 @dataclass
@@ -67,7 +72,7 @@ class History:
     views: list[tuple[Any, str]] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
     lives: dict[str, int] = field(default_factory=lambda: dict.fromkeys(BRANCHES, 0))
-    ended: list[str] = field(default_factory=list)
+    cleaned: bool = False
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -359,6 +364,7 @@ class History:
             report = self.world.graph.upkeep.cleanup(older_than=span, confirm=True, grace=0)
             keep = 1
         check(report.errors == (), "cleanup", (), report.errors)
+        self.cleaned = True
         promised = {self.ids[c] for c in self._promised(keep)} | set(self.tags.values())
         self.doubtful |= set(self.world.commits) - promised
         with self._open() as fresh:
@@ -406,55 +412,44 @@ class History:
                 self._lost(commit_id, e.__cause__)
         for reader in self.readers:
             self._read(reader)
+        if not self.cleaned and len(self.world.commits) < REPLAYED_MAX:
+            branch = self._branch(random)
+            self._read(Reader(branch, self.lives[branch], Replica(), None))
 
     def follow(self, random: Random) -> None:
         branch = self._branch(random)
         cursor = self.world.graph.changes.poll(branch=branch).cursor
-        reader = Reader(branch, self.lives[branch], self.world.heads[branch].state, cursor)
-        self.readers = [*self.readers[-3:], reader]
+        copy = copied(self.world.graph.snapshot(branch))
+        self.readers = [*self.readers[-3:], Reader(branch, self.lives[branch], copy, cursor)]
 
     def _read(self, reader: Reader) -> None:
         """The feed behind a cursor leads from what the reader knows to what the branch shows."""
         if reader.branch not in self.world.heads or reader.life != self.lives[reader.branch]:
             return
-        state = self.world.heads[reader.branch].state
-        if state.schema is not reader.state.schema:
-            return
-        feed = self.world.graph.changes.follow(
-            branch=reader.branch, cursor=reader.cursor, until_caught_up=True
-        )
+        start = {"start": "beginning"} if reader.cursor is None else {"cursor": reader.cursor}
+        feed = self.world.graph.changes.follow(branch=reader.branch, until_caught_up=True, **start)
         try:
-            made = replayed(exported(reader.state), feed)
+            for block in feed:
+                reader.copy.apply(block.to_dict())
         except OmnigraphError as e:
             check(e.kind is ErrorKind.CHANGE_FEED_GAP, "feed", "change_feed_gap", e)
-            check(bool(self.doubtful), "the feed has a gap, and nothing was cleaned up")
+            check(self.cleaned, "the feed has a gap, and nothing was cleaned up", None, e)
+            self.readers = [r for r in self.readers if r is not reader]
             return
-        wanted = exported(state)
+        wanted = shown(self.world.graph.snapshot(reader.branch))
+        made = reader.copy.state()
         check(made == wanted, f"feed of {reader.branch}", wanted, made)
-        reader.state, reader.cursor = state, feed.cursor
+        reader.cursor = feed.cursor
 
 
-def replayed(content: dict[str, dict[str, Any]], feed: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """What a feed makes of a state. Each change must find exactly what it says was there.
-
-    Schema changes are not in the feed yet; once they are, this is the place to follow them.
-    """
-    made = {key: dict(own) for key, own in content.items()}
-    for block in feed:
-        for change in block.changes:
-            own = made.setdefault(f"{change.kind}:{change.type_name}", {})
-            was = own.pop(change.id, None)
-            check(was == _image(change.before), f"feed: {change.id} before", was, change.before)
-            if change.after is not None:
-                own[change.id] = _image(change.after)
-    return {key: own for key, own in made.items() if own}
-
-
-def _image(image: Any) -> dict[str, Any] | None:
-    if image is None:
-        return None
-    found = {n: v for n, v in image.properties.items() if v is not None}
-    return found if image.endpoints is None else {**found, ENDS: tuple(image.endpoints)}
+def copied(view: Any) -> Replica:
+    """A copy of what a state shows, ready to follow what comes."""
+    made, rows = Replica(), shown(view)
+    for kind in (*view.catalog.nodes.values(), *view.catalog.edges.values()):
+        number = f"{kind.id:016x}"
+        made.names[number] = kind.name
+        made.rows[number] = rows.get(kind.name, {})
+    return made
 
 
 # -- failures --------------------------------------------------------------------------------------
