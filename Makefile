@@ -6,7 +6,11 @@ READY  := $(VENV)/.ready
 PEERS  := $(VENV)/.peers
 LOCK   := $(BIN)/uv pip compile --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet
 
-.PHONY: demo test check format golden bench bench-spark lock clean help
+SEEDS  ?= 1 2 3
+STEPS  ?= 10000
+SOAK_SHARD ?= 0/1
+
+.PHONY: demo test soak soak-merges soak-histories check format golden bench bench-spark lock clean help
 
 help:            ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
@@ -27,6 +31,14 @@ demo: $(READY)   ## build an example graph and look at it
 
 test: $(READY)   ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+soak: soak-merges soak-histories ## hours: the whole matrix of merges, long random histories
+
+soak-merges: $(READY) ## every cell of the matrix of merges, or a part: SOAK_SHARD=0/8
+	SOAK=1 SOAK_SHARD=$(SOAK_SHARD) $(BIN)/python -m pytest -q -s tests/model/test_schema_merges.py
+
+soak-histories: $(READY) ## random histories of everything: SEEDS="1 2 3" STEPS=10000
+	SEED="$(SEEDS)" STEPS=$(STEPS) $(BIN)/python -m pytest -q -s tests/model/test_whole_histories.py
 
 check: $(READY)  ## ruff, pyright, import layers
 	$(BIN)/ruff check .

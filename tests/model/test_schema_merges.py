@@ -29,7 +29,7 @@ from state_merge import Commit
 
 import omnigraph
 
-SAMPLE = 250
+SAMPLE = 200
 SAMPLE_SEED = 12
 BATCH = 25
 DIRECTIONS = (">", "<", ">!", "<!")

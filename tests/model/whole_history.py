@@ -455,7 +455,12 @@ def copied(view: Any) -> Replica:
 # -- failures --------------------------------------------------------------------------------------
 
 
-def fails(steps: Iterable[Step], *, thorough: bool = False) -> tuple[int, str] | None:
+def fails(
+    steps: Iterable[Step],
+    *,
+    thorough: bool = False,
+    tell: Callable[[int], None] | None = None,
+) -> tuple[int, str] | None:
     """Where a history fails, and how; None if it does not."""
     history = History(thorough=thorough)
     place = 0
@@ -467,17 +472,26 @@ def fails(steps: Iterable[Step], *, thorough: bool = False) -> tuple[int, str] |
                 return place, str(e)
             except Exception as e:
                 return place, f"{type(e).__name__}: {e}"
+            if tell is not None:
+                tell(place)
         return None
     finally:
         history.close()
 
 
-def shrunk(steps: list[Step], rounds: int = 400) -> tuple[list[Step], str]:
-    """The fewest steps that still fail, found greedily: halves first, single ones last."""
-    found = fails(steps)
-    assert found is not None
-    steps, why = steps[: found[0] + 1], found[1]
+WINDOWS = (25, 50, 100, 200, 400)
+"""Whatever fails late fails mostly without the beginning, too."""
+
+
+def shrunk(steps: list[Step], why: str, rounds: int = 300) -> tuple[list[Step], str]:
+    """The fewest steps that still fail, found greedily: the end alone, halves, single ones."""
+    for size in WINDOWS:
+        failed = fails(steps[-size:]) if size < len(steps) else None
+        if failed is not None:
+            steps, why = steps[-size:][: failed[0] + 1], failed[1]
+            break
     size = max(1, len(steps) // 2)
+    rounds = min(rounds, 100_000 // len(steps))
     while rounds > 0:
         place, better = 0, False
         while place < len(steps) - 1 and rounds > 0:
