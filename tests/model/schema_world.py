@@ -210,7 +210,8 @@ class World:
         """Run it, and again if a stale handle has to learn of another schema first."""
         try:
             return self.graph.mutate(text, branch=branch)
-        except omnigraph.ConflictError:
+        except (omnigraph.ConflictError, omnigraph.QueryError):
+            self.graph.query(f"match {{ $x: {text.split()[1]} }} return {{ $x.id }}", branch=branch)
             return self.graph.mutate(text, branch=branch)
 
     def update(self, branch: str, type_id: int, entity_id: str, prop: Thing, value: Any) -> bool:
