@@ -68,6 +68,8 @@ class Outcome:
     """All that is certain to be told."""
     more: list[Clash] = field(default_factory=list)
     """What may be told as well."""
+    complete: bool = True
+    """Whether these are all. Where schemas do not fit, rows may be told about or not."""
     loose: frozenset[Entity] = frozenset()
     loose_schema: bool = False
     sources: tuple[State, ...] = ()
@@ -171,7 +173,7 @@ class _ThreeWay:
             schema = work.run()
             schema = Schema(schema.things, {**schema.aliases, **self._aliases})
             if work.clashes:
-                return Outcome("conflicts", ours, work.clashes)
+                return Outcome("conflicts", ours, work.clashes, complete=False)
             state, clashes = self._rows(schema, work.revived, undone)
             wrong = broken(state)
             told = [self._told(b, schema) for b in wrong]
