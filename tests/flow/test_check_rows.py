@@ -125,6 +125,14 @@ def test_counts_that_differ_from_the_difference_are_found(graph: omnigraph.Graph
     assert told == "it counts +0 ~7 -0 of node:P, and its difference has +1 ~0 -0"
 
 
+def test_a_reset_counts_from_what_was_shown_before(graph: omnigraph.Graph) -> None:
+    first = graph.snapshot().commit.id
+    graph.load([{"type": "P", "data": {"k": "c", "n": 1}}])
+    graph.reset(first)
+    assert graph.snapshot().commit.changes == {"node:P": TableChange(deleted=1)}
+    assert findings(graph) == []
+
+
 def test_rows_that_were_written_as_they_were_are_no_wrong_count(graph: omnigraph.Graph) -> None:
     graph.load([{"type": "P", "data": {"k": "a", "n": 1}}], mode="merge")
     assert findings(graph) == []

@@ -414,3 +414,18 @@ def test_counts_of_schema_changes_are_those_of_the_difference(two: Two) -> None:
         {"node:A": TableChange(updated=2)},
         {},
     ]
+
+
+def test_who_changed_what_is_asked_of_all_common_ancestors(store_root: str) -> None:
+    """Which of them is the newer one must not matter."""
+    two = Two(store_root, AB, a("a"), e("a", "a", "l"))
+    repository = two.graph._repository
+    two.load("s", a("r"), {"edge": "E", "from": "r", "to": "r", "data": {"id": "l", "w": 2}})
+    two.load("main", {"edge": "E", "from": "a", "to": "a", "data": {"id": "l", "w": 3}})
+    old = repository.head("s").snapshot
+    merge(repository, "main", into="s", prefer="ours")
+    merge(repository, old, into="main", prefer="theirs")
+    two.delete("main", "A", "r")
+    two.merge(prefer="theirs")
+    assert set(two.rows()) == {"a", "r"}
+    assert set(two.rows("E")) == {"l"}

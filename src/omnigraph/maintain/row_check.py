@@ -8,12 +8,13 @@ check looks at the rows themselves, and says how to get rid of what it finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 
 from omnigraph.branch.diff import Diff
 from omnigraph.errors import ErrorKind, NotFoundError
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange
+from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot, TableChange
 from omnigraph.schema.catalog import GraphType
 from omnigraph.write.conformity import all_rules
 from omnigraph.write.lens import Lens
@@ -22,9 +23,6 @@ EXAMPLES_MAX = 3
 EXACT_KINDS = ("merge", "revert", "schema_apply", "reset")
 """Commits that count every row whose values they change and no other. Other writes count rows that
 they wrote as they were, too."""
-
-Tell = Callable[[str, str, str, str], None]
-"""Takes code, place, message and remedy."""
 
 
 def check_rules(repository: Repository, state: Snapshot, graph_type: GraphType) -> Iterator[str]:
@@ -53,7 +51,7 @@ def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
         return None
     try:
         after = lineage.snapshot(commit.place)
-        before = lineage.snapshot(lineage.parents(commit)[0].place)
+        before = lineage.snapshot(_before(repository, commit))
         found = Diff(repository, before, after).counts
     except NotFoundError as e:
         if e.kind is ErrorKind.HISTORY_RECLAIMED:
@@ -64,6 +62,14 @@ def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
         if not _agree(told, real, exactly=commit.kind in EXACT_KINDS):
             return f"it counts {_text(told)} of {key}, and its difference has {_text(real)}"
     return None
+
+
+def _before(repository: Repository, commit: GraphCommit) -> ManifestPlace:
+    """The state that a commit counts its changes from."""
+    if commit.kind == "reset":
+        # Its parent is the commit that it goes back to; what it changes is what was shown before.
+        return replace(commit.place, version=commit.place.version - 1)
+    return repository.lineage.parents(commit)[0].place
 
 
 def _agree(told: TableChange, real: TableChange, *, exactly: bool) -> bool:

@@ -126,7 +126,7 @@ def test_an_index_of_a_dropped_column_goes_and_others_stay(store: Store) -> None
     ]
     from lance import LanceDataset, LanceOperation
 
-    from omnigraph.storage.tables import Rework
+    from omnigraph.storage.changes import Rework
 
     class Index(Rework):
         def commit(self, current, managed):
@@ -143,7 +143,7 @@ def test_an_index_of_a_dropped_column_goes_and_others_stay(store: Store) -> None
 
 
 def test_a_table_without_rows_is_reshaped(store: Store) -> None:
-    from omnigraph.storage.tables import Remove
+    from omnigraph.storage.changes import Remove
 
     base = store.append(None, "a")
     empty = store.stage(base, Remove(ids=pa.array(["a"])))

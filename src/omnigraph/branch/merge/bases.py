@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +49,63 @@ from omnigraph.schema.migrate.columns import column_changes
 from omnigraph.write.delta import NO_IDS
 
 
+class SideChanges(Protocol):
+    """What one side changed in a table since the base, whatever the other side did."""
+
+    @property
+    def ids(self) -> pa.StringArray:
+        """The entities that it changed."""
+        ...
+
+    def read(self, side: Side, rows: Rows) -> Images:
+        """Some of them as they were, or as they are there."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _InDelta:
+    """The changes of a side that has the columns to come, since a single base."""
+
+    delta: RowDelta
+    frame: Frame
+
+    @property
+    def ids(self) -> pa.StringArray:
+        return self.delta.ids
+
+    def read(self, side: Side, rows: Rows) -> Images:
+        return read(self.delta, side, rows, self.frame)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ByValue:
+    """The same with several bases or schemas: by what the bases say together. Made on demand."""
+
+    history: History
+    bases: Sequence[Snapshot]
+    side: Snapshot
+    frame: Frame
+
+    @cached_property
+    def _changed(self) -> tuple[pa.StringArray, Images, Images]:
+        type_id = (self.frame.type.id, self.frame.type.incarnation)
+        deltas = [self.history.delta(type_id, base, self.side) for base in self.bases]
+        ids = _distinct([delta.ids for delta in deltas])
+        after = absent(len(ids), self.frame.columns)
+        for delta in deltas:
+            after = _shifted(after, ids, delta, "after", self.frame)
+        before = _ancestor(self.history, self.bases, self.frame, ids, self.side, after)
+        rows = np.flatnonzero(_differing(self.frame.properties, before, after))
+        return ids.take(pa.array(rows)), before.take(rows), after.take(rows)
+
+    @property
+    def ids(self) -> pa.StringArray:
+        return self._changed[0]
+
+    def read(self, side: Side, rows: Rows) -> Images:
+        return self._changed[1 if side == "before" else 2].take(rows)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSides:
     """One table of a merge: what each side did to it since they were one."""
@@ -61,8 +120,8 @@ class TableSides:
     base: Images
     ours: Images
     theirs: Images
-    ours_delta: RowDelta
-    """Everything that ours changed, from (the first) base to ours."""
+    by_ours: SideChanges
+    """Everything that ours changed."""
     foreign: bool
     """Whether a state has rows that were written under another declaration of the type."""
     adoptable: TablePin | None
@@ -120,7 +179,8 @@ def table_sides(
     states = [history.type(s, type_id) for s in (ours, theirs, bases[0])]
     adoptable = _adoptable(history, bases, ours, graph_type)
     if len(bases) > 1 or any(state != graph_type for state in states if state is not None):
-        return _compared(history, bases, frame, changed, ours_delta, states[0], adoptable)
+        by_ours = _ByValue(history=history, bases=bases, side=ours, frame=frame)
+        return _compared(history, bases, changed, ours_delta, by_ours, states[0], adoptable)
     found = places(first.ids, ours_delta.ids)
     rows = np.flatnonzero(found >= 0)
     return TableSides(
@@ -131,7 +191,7 @@ def table_sides(
         base=read(first, "before", rows, frame),
         ours=read(ours_delta, "after", found[rows], frame),
         theirs=read(first, "after", rows, frame),
-        ours_delta=ours_delta,
+        by_ours=_InDelta(delta=ours_delta, frame=frame),
         foreign=False,
         adoptable=adoptable,
     )
@@ -156,21 +216,20 @@ def _adoptable(
 def _compared(
     history: History,
     bases: Sequence[Snapshot],
-    frame: Frame,
     changed: Sequence[RowDelta],
     ours_delta: RowDelta,
+    by_ours: _ByValue,
     declared: GraphType | None,
     adoptable: TablePin | None,
 ) -> TableSides:
     """The same with several bases or schemas: everything that theirs changed, value by value."""
+    frame = by_ours.frame
     kept = _values_to_restore(history, bases[0], frame)
-    found = [*(delta.ids for delta in changed), kept[0]]
-    distinct = pc.unique(pa.chunked_array(found, pa.string()))
-    ids = distinct.take(pc.sort_indices(distinct))
+    ids = _distinct([*(delta.ids for delta in changed), kept[0]])
     theirs = patched(absent(len(ids), frame.columns), places(kept[0], ids), kept[1])
     for delta in changed:
         theirs = _shifted(theirs, ids, delta, "after", frame)
-    base = _ancestor(history, bases, frame, ids, theirs)
+    base = _ancestor(history, bases, frame, ids, history.theirs, theirs)
     first = _shifted(theirs, ids, changed[0], "before", frame)
     ours = _shifted(first, ids, ours_delta, "after", frame)
     for name, keeper in frame.restored.items():
@@ -187,7 +246,7 @@ def _compared(
         base=base,
         ours=ours,
         theirs=theirs,
-        ours_delta=ours_delta,
+        by_ours=by_ours,
         foreign=True,
         adoptable=adoptable,
     )
@@ -232,14 +291,15 @@ def _ancestor(
     snapshots: Sequence[Snapshot],
     frame: Frame,
     ids: pa.StringArray,
-    theirs: Images,
+    side: Snapshot,
+    images: Images,
 ) -> Images:
-    """The entities in several common ancestors, made one."""
+    """The entities in several common ancestors, made one; ``images`` are those of a side."""
     type_id = (frame.type.id, frame.type.incarnation)
 
     def at(snapshot: Snapshot) -> Images:
-        delta = history.delta(type_id, snapshot, history.theirs)
-        return _shifted(theirs, ids, delta, "before", frame)
+        delta = history.delta(type_id, snapshot, side)
+        return _shifted(images, ids, delta, "before", frame)
 
     made = at(snapshots[0])
     for number in range(1, len(snapshots)):
@@ -252,11 +312,22 @@ def _ancestor(
             found = history.bases(earlier, snapshots[number])
             older.update((snapshot.head.id, snapshot) for snapshot in found)
         base = _ancestor(
-            history, list(older.values()), frame, ids.take(pa.array(rows)), theirs.take(rows)
+            history,
+            list(older.values()),
+            frame,
+            ids.take(pa.array(rows)),
+            side,
+            images.take(rows),
         )
         part = virtual(frame.properties, base, made.take(rows), other.take(rows))
         made = patched(made, rows, part)
     return made
+
+
+def _distinct(parts: Sequence[pa.StringArray]) -> pa.StringArray:
+    """Every id once, sorted."""
+    found = pc.unique(pa.chunked_array(parts, pa.string()))
+    return found.take(pc.sort_indices(found))
 
 
 def _differing(properties: Sequence[MergeProperty], one: Images, other: Images) -> Mask:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from omnigraph.branch.delta import RowDelta, Side
 from omnigraph.branch.merge.conflicts import ConflictKind, Entity, MergeConflict, SideNames
+from omnigraph.branch.merge.images import Images
 from omnigraph.branch.merge.plan import MergePlan
 from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
 from omnigraph.branch.merge.rulings import FactOf, overruled, rulers
@@ -272,23 +273,24 @@ def _edges_touched(plan: TablePlan) -> dict[str, set[str]]:
     """The edges that either side changed, by their source before or after."""
     found: dict[str, set[str]] = {}
     sides = plan.sides
-    for delta in (sides.alone, sides.ours_delta):
-        for side in ("before", "after"):
-            _collect(delta, side, found)
+    alone, by_ours = sides.alone, sides.by_ours
+    every = np.arange(len(by_ours.ids), dtype=np.int64)
+    for side in ("before", "after"):
+        rows = alone.having(side)
+        if len(rows):
+            for row in alone.images(side, rows, ("id", "src")).to_pylist():
+                found.setdefault(row["src"], set()).add(row["id"])
+        _collect(by_ours.ids, by_ours.read(side, every), found)
     for images in (sides.base, sides.theirs):
-        sources = images.rows.column("src").to_pylist()
-        for i, entity_id in enumerate(sides.ids.to_pylist()):
-            if images.present[i] and sources[i] is not None:
-                found.setdefault(sources[i], set()).add(entity_id)
+        _collect(sides.ids, images, found)
     return found
 
 
-def _collect(delta: RowDelta, side: Side, found: dict[str, set[str]]) -> None:
-    rows = delta.having(side)
-    if not len(rows):
-        return
-    for row in delta.images(side, rows, ("id", "src")).to_pylist():
-        found.setdefault(row["src"], set()).add(row["id"])
+def _collect(ids: pa.StringArray, images: Images, found: dict[str, set[str]]) -> None:
+    sources = images.rows.column("src").to_pylist()
+    for i, entity_id in enumerate(ids.to_pylist()):
+        if images.present[i] and sources[i] is not None:
+            found.setdefault(sources[i], set()).add(entity_id)
 
 
 def _value(violation: Violation, checked: Checked) -> MergeConflict:

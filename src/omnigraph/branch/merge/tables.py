@@ -33,7 +33,7 @@ from omnigraph.branch.merge.conflicts import (
     update_text,
     value_of,
 )
-from omnigraph.branch.merge.images import Images, Mask, patched
+from omnigraph.branch.merge.images import Images, Mask, absent, patched
 from omnigraph.branch.merge.resolve import Decisions, Settled, settle
 from omnigraph.branch.merge.threeway import (
     BASE,
@@ -115,7 +115,7 @@ class TablePlan:
 
     def changed_by_ours(self, entity_id: str) -> bool:
         """Whether ours changed this entity since the base."""
-        return _has(self.sides.ours_delta, entity_id)
+        return bool(self.sides.by_ours.ids.index(entity_id).as_py() >= 0)
 
     def delta(self, undo: Undo = NOTHING) -> TableDelta | None:
         """The change of ours; None when there is none."""
@@ -173,15 +173,18 @@ class TablePlan:
 
     def _taken_back(self, undo: Undo) -> _Part:
         """What ours changed and must not: as theirs has it, or as it was."""
-        delta = self.sides.ours_delta
-        rows = np.flatnonzero(_among(delta.ids, undo.of_ours))
-        ids = delta.ids.take(pa.array(rows))
-        images = read(delta, "before", rows, self.sides.frame)
+        if not undo.of_ours:
+            return NO_IDS, absent(0, self.sides.frame.columns), NO_IDS
+        changes = self.sides.by_ours
+        rows = np.flatnonzero(_among(changes.ids, undo.of_ours))
+        ids = changes.ids.take(pa.array(rows))
+        images = changes.read("before", rows)
+        here = changes.read("after", rows).present
         contested = places(ids, self.sides.ids)
         theirs = np.flatnonzero((contested >= 0) & ~_among(ids, undo.of_theirs))
         images = patched(images, theirs, self.sides.theirs.take(contested[theirs]))
         kept = np.flatnonzero(images.present)
-        gone = np.flatnonzero(~images.present & (delta.after[rows] >= 0))
+        gone = np.flatnonzero(~images.present & here)
         return ids.take(pa.array(kept)), images.take(kept), ids.take(pa.array(gone))
 
     def _whole(self, ids: pa.StringArray, images: Images) -> pa.Table:
