@@ -29,9 +29,9 @@ from state_merge import Commit
 
 import omnigraph
 
-SAMPLE = 200
+SAMPLE = 120
 SAMPLE_SEED = 12
-BATCH = 25
+BATCH = 12
 DIRECTIONS = (">", "<", ">!", "<!")
 
 
