@@ -276,6 +276,15 @@ def test_a_property_that_stays_brings_no_deleted_row_back(
     assert two.rows() == rows
 
 
+def test_a_property_that_stays_without_a_value_changes_no_row(store_root: str) -> None:
+    two = Two(store_root, AB, a("a"), a("b", x=1))
+    two.apply("main", AB.replace("x: I32?", ""))
+    two.apply("s", AB.replace("x: I32?", 'x: I32? @description("how many")'))
+    done = two.merge(prefer="theirs")
+    assert dict(done.changes) == {"node:A": TableChange(updated=1)}
+    assert two.rows() == {"a": {"x": None}, "b": {"x": 1}}
+
+
 @pytest.mark.parametrize("dropper", ["s", "main"])
 def test_a_dropped_property_that_the_other_side_described_keeps_its_values(
     two: Two, dropper: str

@@ -525,6 +525,16 @@ def test_a_schema_change_of_somebody_else_is_not_undone(graph: omnigraph.Graph) 
     assert graph.snapshot().schema == theirs_text
 
 
+def test_a_backfill_may_not_repeat_what_is_unique(tmp_path: Path) -> None:
+    text = "node P { k: String @key  n: I32? @unique }\n"
+    with omnigraph.init(tmp_path / "g", text) as graph:
+        graph.load([{"type": "P", "data": {"k": k}} for k in "ab"])
+        with pytest.raises(omnigraph.MigrationError, match="@unique violation"):
+            graph.schema_apply(text.replace("I32?", "I32 @backfill(2)"))
+        graph.mutate('delete P where k = "b"')
+        assert graph.schema_apply(text.replace("I32?", "I32 @backfill(2)")).applied
+
+
 @pytest.mark.parametrize(
     "added",
     [

@@ -227,9 +227,12 @@ def _same_key(before: GraphType, after: GraphType) -> bool:
 
 
 def _groups(stored: _Stored) -> Iterator[list[Finding]]:
-    old, after = rules_of(stored.pair.before), stored.pair.after
+    before, after = stored.pair.before, stored.pair.after
+    old, was = rules_of(before), {p.id: p for p in before.properties}
+    # Values that are filled in may repeat, also under a rule that always held.
+    remade = {p.id for p in after.properties if _is_remade(was.get(p.id), p)}
     for rule in rules_of(after):
-        if rule.word != "unique" or not _is_new(rule, old):
+        if rule.word != "unique" or not (_is_new(rule, old) or remade & {*rule.members}):
             continue
         names = {p.id: p.name for p in after.properties}
         group = tuple(names[m] if isinstance(m, int) else m for m in rule.members)

@@ -233,10 +233,16 @@ def _restoring(sides: TableSides, verdict: Verdict) -> Verdict:
     choices = dict(verdict.choices)
     for name, keeper in sides.frame.restored.items():
         if keeper == "theirs":
-            here = sides.ours.present & ~sides.theirs.present
-            found = np.where(sides.theirs.present, np.int8(THEIRS), choices[name])
-            choices[name] = np.where(here & sides.base.present, np.int8(BASE), found)
+            # Where there is no value, there is nothing to take.
+            theirs, base = (_valued(images, name) for images in (sides.theirs, sides.base))
+            gone = sides.ours.present & ~sides.theirs.present & base
+            found = np.where(theirs, np.int8(THEIRS), choices[name])
+            choices[name] = np.where(gone, np.int8(BASE), found)
     return replace(verdict, choices=choices)
+
+
+def _valued(images: Images, column: str) -> Mask:
+    return images.present & images.rows.column(column).is_valid().to_numpy()
 
 
 def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:
