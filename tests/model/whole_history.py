@@ -226,6 +226,9 @@ class History:
     def _new_life(self, *names: str) -> None:
         for name in names:
             self.lives[name] = self.count
+            if name in self.world.heads:  # A writer may be told once that the branch it knew ended.
+                for handle in self.handles:
+                    handle.snapshot(name)
 
     def end(self, random: Random) -> None:
         name = random.choice(BRANCHES[1:])

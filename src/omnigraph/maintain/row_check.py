@@ -47,8 +47,9 @@ def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
     None, too, where one of the two states is gone.
     """
     lineage = repository.lineage
-    if commit.parent_id is None:
-        return None
+    nothing = not any(change.total for change in commit.changes.values())
+    if commit.parent_id is None or (commit.kind == "schema_apply" and nothing):
+        return None  # Older releases did not count what a schema change filled.
     try:
         after = lineage.snapshot(commit.place)
         before = lineage.snapshot(_before(repository, commit))

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.manifest.repository import AcceptedSchema
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.changes import Rework
+
+if TYPE_CHECKING:  # Whoever only looks at queries and schemas loads no engine.
+    from omnigraph.manifest.repository import AcceptedSchema
+    from omnigraph.storage.changes import Rework
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())
 
