@@ -338,7 +338,9 @@ class _Check:
                 catalog = self._repository.schema(state.schema_hash).catalog
                 for graph_type in catalog.types():
                     pin = state.pins.get(graph_type.table_key)
-                    if pin is None or (pin.name, state.schema_hash) in self._seen:
+                    if pin is None or pin.name not in self._ids:
+                        continue  # It could not be read, which was told.
+                    if (pin.name, state.schema_hash) in self._seen:
                         continue
                     self._seen.add((pin.name, state.schema_hash))
                     for message in check_rules(self._repository, state, graph_type):

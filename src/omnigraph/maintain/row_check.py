@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from omnigraph.branch.diff import Diff
-from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.errors import CorruptionError, NotFoundError, StorageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot, TableChange
 from omnigraph.schema.catalog import GraphType
@@ -44,7 +44,7 @@ def check_rules(repository: Repository, state: Snapshot, graph_type: GraphType) 
 def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
     """How a commit's own counts differ from its difference to its parent; None if they do not.
 
-    None, too, where one of the two states is gone.
+    None, too, where one of the two states is gone or damaged: others look for that.
     """
     lineage = repository.lineage
     nothing = not any(change.total for change in commit.changes.values())
@@ -54,10 +54,8 @@ def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
         after = lineage.snapshot(commit.place)
         before = lineage.snapshot(_before(repository, commit))
         found = Diff(repository, before, after).counts
-    except NotFoundError as e:
-        if e.kind is ErrorKind.HISTORY_RECLAIMED:
-            return None
-        raise
+    except (NotFoundError, CorruptionError, StorageError):
+        return None
     for key in dict.fromkeys([*commit.changes, *found]):
         told, real = (c.get(key, TableChange()) for c in (commit.changes, found))
         if not _agree(told, real, exactly=commit.kind in EXACT_KINDS):
