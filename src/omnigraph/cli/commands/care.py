@@ -58,7 +58,11 @@ def status_command(settings: Settings, uri: str | None, store: str | None, branc
     ),
 )
 @target_options
-@click.option("--full", is_flag=True, help="Read every column, not only ids and endpoints.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Read every column, and hold rows, indexes and commits to what they say.",
+)
 @click.option("--history", is_flag=True, help="Look at every state of the past that is kept, too.")
 @json_option
 @common_options
@@ -70,9 +74,10 @@ def check_command(
 
     On every branch and at every tag: names lead to states, the history is complete, every table
     opens, its files are there and can be read, rows are as many as the manifest says, ids are
-    unique and edges lead somewhere; with --full that indexes answer rightly. With --history every
-    state of the past that is kept: its tables open, and their files are there. Nothing is changed.
-    Exits with 1 if something is found.
+    unique and edges lead somewhere. With --full also that rows keep every rule of the schema, that
+    indexes answer rightly, and that commits count what they changed. With --history every state of
+    the past that is kept: its tables open, and their files are there. Nothing is changed. Exits
+    with 1 if something is found.
     """
     place = target(uri, store)
 
