@@ -32,10 +32,10 @@ def content(graph: omnigraph.Graph) -> dict[str, list]:
 def everything_wrong(graph: omnigraph.Graph, source, mode: str, monkeypatch) -> ConstraintError:
     """What the local validator says, however much it is."""
 
-    def all_of_it(*arguments):
+    def all_of_it(*arguments, violations_max: int):
         return validate(*arguments, violations_max=1 << 30)
 
-    monkeypatch.setattr("omnigraph.write.publish.validate", all_of_it)
+    monkeypatch.setattr("omnigraph.write.lens.validate", all_of_it)
     with pytest.raises(ConstraintError) as caught:
         graph.load(source, mode=mode)
     monkeypatch.undo()
