@@ -46,7 +46,8 @@ def check(table: Table) -> None:
 
 
 def raw(dataset: lance.LanceDataset) -> Table:
-    return Table(SimpleNamespace(path="t"), dataset, None, ColumnCache(1 << 20))
+    name = SimpleNamespace(path="t", version=dataset.version)
+    return Table(name, dataset, None, ColumnCache(1 << 20))
 
 
 def test_one_fragment(tmp_path):
