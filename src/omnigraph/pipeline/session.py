@@ -12,6 +12,7 @@ Everything above this module works with classic and Connect sessions alike, so i
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -216,13 +217,21 @@ def _own_conf(app: str, master: str) -> dict[str, str]:
 
 
 def _stop(own: _Own) -> None:
+    root = logging.getLogger()
+    root.addFilter(_is_news)
     try:
         with translated("stopping a session"):
             own.spark.stop()
     except StorageError:
         pass  # Its JVM or its server is gone: it is as stopped as it can be.
     finally:
+        root.removeFilter(_is_news)
         own.before.restore()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not that a JVM that ends closes its connection: Py4J logs that with a traceback."""
+    return record.msg != "Exception while sending command."
 
 
 class _Before:
