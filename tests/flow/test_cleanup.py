@@ -545,7 +545,7 @@ def test_a_long_write_begins_after_the_cleanups_that_were(graph: omnigraph.Graph
 
 
 def test_any_two_of_many_branches_can_be_merged_after_a_cleanup(graph: omnigraph.Graph) -> None:
-    """More pairs than anybody would look at one by one; ancestors that main has no part in."""
+    """Too many pairs to look at one by one; ancestors that main has no part in."""
     put(graph, "a", 0)
     graph.branches.create("stem")
     twigs = [f"t{number}" for number in range(17)]

@@ -1,5 +1,5 @@
 """Who holds a state while a cleanup takes it is answered as before, or told that it is gone; what
-is missing of a state that somebody keeps is damage."""
+is missing of a state that is kept is damage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write(graph: omnigraph.Graph, age: int) -> str:
 
 
 def take(graph: omnigraph.Graph) -> None:
-    """Somebody else writes, and cleans up."""
+    """Another handle writes, and cleans up."""
     with omnigraph.open(graph.uri) as other:
         for age in (7, 8, 9):
             write(other, age)

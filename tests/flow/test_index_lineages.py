@@ -145,7 +145,7 @@ def test_the_histories_build_every_kind_of_index(history: tuple[Path, list[str]]
 def test_a_version_that_lists_foreign_indexes_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If Lance shared what it knows in a way that nobody thought of, the write would fail."""
+    """If Lance shared what it knows in a way that the rule does not cover, the write would fail."""
     monkeypatch.setattr(sessions.Succession, "claim", lambda _: True)
     with omnigraph.init(tmp_path / "g", KEYED) as graph:
         graph.load(keys("x", 0, 50))

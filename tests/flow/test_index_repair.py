@@ -166,7 +166,7 @@ def test_only_the_types_that_were_named_are_repaired(damaged: Path) -> None:
 
 
 def test_writes_go_on_while_a_graph_is_damaged(damaged: Path) -> None:
-    """What a version inherits is not looked into: nobody is stopped by it."""
+    """What a version inherits is not looked into: it stops no write."""
     with omnigraph.open(damaged) as graph:
         (victim,) = victims(graph)
         write_on(graph, victim, "w", commits=2)

@@ -137,7 +137,7 @@ def test_what_an_earlier_cleanup_took_is_told_and_ended(
     forget(graph, "x/1.json")
     graph._repository.objects.delete([pin.name.manifest])
     assert faults(graph) == [(Fault.NO_TABLES, "x")]
-    clean(graph)  # Nobody waits for what is gone.
+    clean(graph)  # No write waits for what is gone.
     report = graph.upkeep.repair(confirm=True)
     assert [n.action for n in report.names] == [NameAction.REFUSED]
     assert report.refused == report.names

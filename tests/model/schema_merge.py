@@ -1,6 +1,6 @@
 """Merging schemas in plain Python: three ways, fact by fact, with identity by number.
 
-base, ours, theirs -> [one schema], or what somebody has to decide
+base, ours, theirs -> [one schema], or what the user has to decide
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from schema_states import State
 
 
 class Ambiguous(Exception):
-    """A case that nobody has said anything about: one schema has both numbers of one thing."""
+    """A case that the ADR leaves open: one schema has both numbers of one thing."""
 
 
 @dataclass(frozen=True)
 class Clash:
-    """Something that somebody has to decide, as far as it is certain how it is told."""
+    """Something that the user has to decide, as far as it is certain how it is told."""
 
     kinds: frozenset[str]
     types: frozenset[str] | None

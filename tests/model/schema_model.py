@@ -43,7 +43,7 @@ class _Said:
 
 
 MISSING = _Said("MISSING")
-"""The value of a fact that nobody states."""
+"""The value of a fact that is not stated."""
 
 
 class Unknown:

@@ -335,7 +335,7 @@ class World:
                   told(wanted.schema), told_by(view.catalog))  # fmt: skip
             found = state_of(wanted.schema, content_of(view))
             odd = strangers(expected, found)
-            check(not odd, f"{what}: values that nobody wrote", None, odd)
+            check(not odd, f"{what}: values that were never written", None, odd)
             for type_id, entity_id in expected.loose:
                 wanted = wanted.putting(type_id, entity_id, found.of(type_id).get(entity_id))
         self.published(branch, wanted, parents, done.commit, what)

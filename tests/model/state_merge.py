@@ -2,9 +2,9 @@
 
     commits -> common ancestors -> one schema -> rows in its columns -> three ways -> rules
 
-A merge comes to one state, or to a list of what somebody has to decide. Where a decision takes back
+A merge comes to one state, or to a list of what the user has to decide. Where a decision takes back
 what broke a rule, the entities that took part are *loose*: what becomes of them is not told to the
-last value, only that the whole is valid and holds nothing that nobody wrote.
+last value, only that the whole is valid and holds nothing that was never written.
 """
 
 from __future__ import annotations

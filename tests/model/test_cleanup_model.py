@@ -104,7 +104,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         """Commits that a cleanup has given up which then died: the next one may take them."""
         self.bulks = count()
         self.names: dict[str, str | None] = {}
-        """Living branches by name, each with its incarnation; None if nobody knows what became."""
+        """Living branches by name, each with its incarnation; None if it is not known what became."""
         self.held: list[Held] = []
         self.twigs = 0
         rows = [{"type": "Person", "data": {"name": n, "age": 0}} for n in "abc"]
@@ -182,7 +182,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), name=OTHERS, place=PLACES)
     def branch(self, which: int, name: str, place: int) -> None:
         graph, source = self.handles[which], self.past(place)
-        if name in self.names:  # Whoever has it keeps it.
+        if name in self.names:  # The branch that has it keeps it.
             assert refused(lambda: graph.branches.create(name, "main")) is ErrorKind.BRANCH_EXISTS
         elif self.attempt(lambda: graph.branches.create(name, source), taken=False):
             self.names[name] = graph.branches.show(name).incarnation
@@ -224,7 +224,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
     @precondition(lambda self: not self.twigs)
     @rule(branch=BRANCHES, rows=ROWS)
     def many_branches(self, branch: str, rows: list[dict[str, Any]]) -> None:
-        """More than anybody would compare pair by pair, of a stem that is gone; two of them go on
+        """Too many to compare pair by pair, of a stem that is gone; two of them go on
         by themselves."""
         if branch not in self.branches():
             return
@@ -247,7 +247,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
 
     @rule(branch=BRANCHES, reads=st.booleans(), rows=st.lists(ROWS, max_size=2))
     def hold(self, branch: str, reads: bool, rows: list[list[dict[str, Any]]]) -> None:
-        """Somebody looks at a branch, and stays; perhaps all of it is soon replaced and taken."""
+        """A reader looks at a branch, and stays; perhaps all of it is soon replaced and taken."""
         if branch not in self.branches() or len(self.held) == 3:
             return
         self.held.append(Held(self.place, branch, reads=reads))
@@ -361,7 +361,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
             assert done or gives_up
 
     def look_at_names(self, kind: str) -> None:
-        """What became of a name that somebody made or ended who may have died."""
+        """What became of a name whose maker or ender may have died."""
         if kind not in ("create", "delete"):
             return
         with omnigraph.open(self.place) as fresh:
@@ -446,7 +446,7 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
                     self.found_by_its_moment(fresh, commit)
 
     def found_by_its_moment(self, fresh: omnigraph.Graph, commit_id: str) -> None:
-        """Whoever can be read is what its branch showed when it was made."""
+        """A view that can be read is what its branch showed when it was made."""
         commit = fresh.commit(commit_id)
         paths = {f"_branches/{made}": name for name, made in self.names.items()}
         name = "main" if commit.path == "__manifest" else paths.get(commit.path)

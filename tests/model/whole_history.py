@@ -49,7 +49,7 @@ def steps_of(seed: int, count: int) -> list[Step]:
 
 @dataclass
 class Reader:
-    """Somebody who follows a branch: what it knows, and where it goes on."""
+    """A reader that follows a branch: what it knows, and where it goes on."""
 
     branch: str
     life: int

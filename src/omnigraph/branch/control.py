@@ -184,7 +184,7 @@ def delete_branch(
         restate(repository, branch, ended)
     except NotFoundError:
         # It has ended: by this command, whose answer was lost, or by another one of the same wish.
-        # Or somebody gave it another name: then it is not what was to be deleted.
+        # Or another process renamed it: then it is not what was to be deleted.
         if not branch.gone or not branch.store.head().snapshot.deleted:
             raise
     branch.gone = True
@@ -287,7 +287,7 @@ def _renamed(
 ) -> tuple[BranchRef, Head]:
     """Give a branch the name of a ref: the ref, then the manifest, then a look at the ref again.
 
-    Whoever wants the same name meanwhile may take the ref for one that nobody finished, and end it.
+    Another writer of the same name may meanwhile take the ref for an unfinished one, and end it.
     """
     given = _named(repository, ref, unused=unused)
     hit(FailPoint.BRANCH_BEFORE_RENAME)
@@ -330,7 +330,7 @@ def _is_last(objects: Objects, ref: BranchRef) -> bool:
     """Whether a life that was just begun is the last of its name.
 
     Who was slow may have been given a number that others have used since, and that a cleanup took
-    away. Nobody looks at such a life: a later one is there. The first number is never taken away.
+    away. No reader opens such a life: a later one is there. The first number is never taken away.
     """
     if ref.life == 1 or newest_life(objects, ref.name) == (ref.life, False):
         return True

@@ -3,7 +3,7 @@
     lens, a type before and after -> [refilled] -> how many
 
 A commit counts what its difference has. Rows that a write names are counted by the validator; rows
-whose columns are filled or converted while nobody names them are counted here.
+whose columns are filled or converted without being named are counted here.
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -31,7 +31,7 @@ def refilled(lens: Lens, pair: TypePair, touched: pa.Array = NO_IDS) -> int:
     stored = {p.id: p.name for p in pair.before.properties}
     columns = [(column, stored.get(numbers[column.field.name])) for column in made]
     if not len(touched) and any(was is None and _is_constant(c) for c, was in columns):
-        return lens.row_count(pair.after.table_key)  # Every row gets it: nobody has to look.
+        return lens.row_count(pair.after.table_key)  # Every row gets it, so none is read.
     reads = dict.fromkeys(["id", *(n for c, was in columns for n in (*c.reads, was) if n)])
     count = 0
     for batch in lens.stored_batches(pair.after, list(reads)):

@@ -1,9 +1,9 @@
-"""Edges that lead nowhere, found on every branch and taken away by who wants that.
+"""Edges that lead nowhere, found on every branch, and deleted if that is forced.
 
     heads of branches -> edges without a node at an end -> preview | deleted (PUBLISH)
 
-No write of this release leaves such an edge. Some merges of older releases did. Nobody can know
-whether the edge is wrong or the node is missing, so nothing is deleted unless it is forced.
+No write of this release leaves such an edge. Some merges of older releases did. The graph does not
+say whether the edge is wrong or the node is missing, so nothing is deleted unless it is forced.
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.

@@ -248,7 +248,7 @@ class _Replacing:
     def publish(
         self, repository: Repository, branch: str, message: str | None
     ) -> list[GraphCommit]:
-        """One commit, unless somebody has dropped them meanwhile."""
+        """One commit, unless another write has dropped them meanwhile."""
         request = WriteRequest(
             kind="repair",
             branch=branch,

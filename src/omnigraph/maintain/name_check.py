@@ -9,8 +9,8 @@
 | `no_ref`     | a branch lives, and nothing leads to it                      | its name back      |
 | `no_tables`  | the same, and an earlier release took tables of it           | refuses: `discard` |
 
-The first one is left by who dies on the way; it harms nobody, but the name is listed. The others
-come from releases whose cleanups took away what kept numbers of lives taken.
+The first one is left by a process that dies on the way; it is harmless, but the name is listed. The
+others come from releases whose cleanups took away what kept numbers of lives taken.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _look_at(repository: Repository, name: str) -> tuple[Snapshot | None, NameFa
     head = repository.manifest(ref.manifest_path).head().snapshot
     if lives_as(head, name):
         return head, None
-    # Somebody may be about to finish: who looks twice sees both steps.
+    # Another process may be about to finish: a second look sees both steps.
     if find_branch(repository.objects, name) != ref or not is_over(repository, ref):
         return None, None
     became = "has ended" if head.deleted else f"is called '{head.branch}'"
@@ -239,4 +239,4 @@ def _end(repository: Repository, path: str) -> None:
         restate(repository, branch, lambda snapshot: replace(snapshot, deleted=True))
     except NotFoundError:
         if not branch.gone:
-            raise  # Else somebody else has ended it.
+            raise  # Else another process has ended it.

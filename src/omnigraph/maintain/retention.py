@@ -168,8 +168,8 @@ def retained(
 
 
 def _left_behind(repository: Repository, versions: Versions) -> Iterator[Snapshot]:
-    """What a branch showed each time before it was set back: without these nobody could tell how
-    long the states before were shown (``manifest/moments.py``)."""
+    """What a branch showed each time before it was set back: without these it is not known
+    how long the states before were shown (``manifest/moments.py``)."""
     newest = ManifestPlace(path=versions.path, version=max(versions.newest, 1))
     state = if_kept(repository.lineage, newest)
     return left_behind(repository.lineage, state) if state is not None else iter(())
@@ -273,7 +273,7 @@ def living_heads(repository: Repository) -> dict[str, Snapshot]:
     unnamed = [
         branch
         for branch in unnamed_branches(repository, heads)
-        # Nobody can be given back what an earlier release took.
+        # What an earlier release took cannot be given back.
         if branch.found or not lost_tables(repository, branch.head)
     ]
     return heads | {branch.key: branch.head for branch in unnamed}

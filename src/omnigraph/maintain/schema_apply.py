@@ -213,7 +213,7 @@ class _Apply:
         return BulkChange(tables=_tables(txn, pairs, desired, anew), schema=accepted)
 
     def _refuse_other_steps(self, plan: SchemaPlan, snapshot: Snapshot) -> None:
-        """What somebody else has just changed is not undone by a text that never knew it."""
+        """What another schema change has just done is not undone by a text that never knew it."""
         if self.plan is None or self.snapshot is None:
             return
         if self.snapshot.schema_hash == snapshot.schema_hash:

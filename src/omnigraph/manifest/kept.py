@@ -2,7 +2,7 @@
 
     place -> [kept] -> fine, or an error that says that it was reclaimed
 
-Nobody tells a cleanup what he reads, so who holds a state may find its files gone in the middle of
+A reader does not announce what it reads, so it may find files of its state gone in the middle of
 a scan. Then the record of the newest cleanup says what that means: a state that it gave up was
 reclaimed; any other one is damaged.
 """
@@ -23,7 +23,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
 
 _MISSING = (ErrorKind.CORRUPTION, ErrorKind.STORAGE_NOT_FOUND, ErrorKind.HISTORY_RECLAIMED)
-"""How it is told that an object is not there, by whether somebody had reason to expect it."""
+"""How it is told that an object is not there, by whether the reader had reason to expect it."""
 
 
 def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None:
@@ -50,7 +50,7 @@ def check_whole(repository: Repository, snapshot: Snapshot, swept: int) -> None:
 
 def is_reclaimed(repository: Repository, places: Collection[ManifestPlace]) -> bool:
     """Whether a cleanup that was told took a state that stands at these places; asked of the store,
-    and only when something of it is missing. If the store does not answer, nobody can tell."""
+    and only when something of it is missing. If the store does not answer, it is not known."""
     with suppress(OmnigraphError):
         swept = repository.head(MAIN).snapshot.swept
         return not any(_is_kept(repository, place, swept) for place in places)
@@ -61,7 +61,7 @@ def is_reclaimed(repository: Repository, places: Collection[ManifestPlace]) -> b
 def telling_reclaimed(repository: Repository, *states: Snapshot) -> Generator[None]:
     """Tell who reads a state that a cleanup has taken since that it was reclaimed.
 
-    What is missing of any other state is damage: somebody has promised to keep it.
+    What is missing of any other state is damage: a branch, a tag or a policy keeps it.
     """
     try:
         yield

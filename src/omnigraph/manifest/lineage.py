@@ -229,7 +229,7 @@ class _Walk:
         return tuple(found)
 
     def known_parents(self, commit: GraphCommit) -> tuple[GraphCommit, ...]:
-        """The same without those that nobody can be led to any more."""
+        """The same without those that no name leads to any more."""
         found: list[GraphCommit] = []
         places = (
             (commit.parent_id, commit.place),

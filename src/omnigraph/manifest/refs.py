@@ -139,10 +139,10 @@ def all_lives(objects: Objects) -> dict[str, dict[int, bool]]:
 
 
 def superseded(names: Iterable[str]) -> Iterator[str]:
-    """Objects of lives that nobody has to know of any more.
+    """Objects of lives that are no longer needed.
 
     A life is over as soon as there is a later one. The last number has to be known, and the first
-    one has to stay taken: whoever makes a branch tries that one without looking.
+    one has to stay taken: a create tries that one without looking.
     """
     lives: dict[str, list[tuple[int, bool, str]]] = {}
     for name in names:
@@ -175,7 +175,7 @@ def end_branch_ref(objects: Objects, ref: BranchRef, *, swept: bool = True) -> s
 
     It may have been over before: a branch that got its old name back has a later life of it, which
     who opened it by the first one does not know of. Then that one ends. A cleanup takes the word
-    away that the first one is over; where there was none (``swept``) nobody has to look for that.
+    away that the first one is over; where there was none (``swept``) no look is needed.
     """
     if not objects.create(ref.death_name, b"{}") or swept:
         later = find_branch(objects, ref.name)
@@ -264,7 +264,7 @@ def _decode_branch(content: bytes, name: str, life: int) -> BranchRef:
     try:
         fields = json.loads(content)
         return BranchRef(
-            name=name,  # Where it lies says whose it is, whoever put it there.
+            name=name,  # Where it lies says whose it is, whichever release put it there.
             life=life,
             incarnation=fields["incarnation"],
             parent=fields["parent"],

@@ -51,7 +51,7 @@ class PinnedTable:
     """None while nothing was ever written to the type."""
     row_count: int
     places: tuple[ManifestPlace, ...] = ()
-    """Where the snapshot is found; without them nobody can tell whether a cleanup took it."""
+    """Where the snapshot is found; without them it is not known whether a cleanup took it."""
 
     @contextmanager
     def reading(self) -> Generator[None]:

@@ -32,7 +32,7 @@ def own_session() -> Any:
 def in_own_session(dataset: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
     """The same version in a session that knows nothing else: the manifest is taken from memory.
 
-    One request, and one more when the version has indexes and somebody asks for them.
+    One request, and one more when the version has indexes and they are asked for.
     """
     return LanceDataset(
         dataset.uri,

@@ -1,4 +1,4 @@
-"""Opening tables, and staging new versions of them that nobody can see.
+"""Opening tables, and staging new versions of them that no reader can see.
 
     plan -> [staging: write files, commit into the staging namespace, pin] -> publish
 
@@ -66,7 +66,7 @@ class StagedTable:
     source: str
     """The manifest under its staging name, relative to the root."""
     passed: tuple[str, ...] = ()
-    """Such names of versions on the way to this one, which nobody will ask for."""
+    """Such names of versions on the way to this one, which no reader will ask for."""
 
 
 class TableStore:
@@ -86,7 +86,7 @@ class TableStore:
         uri = self._location.table_uri(name.path)
         space = _namespace(uri, {name.version: manifest})
         with translated(f"opening {name.path} version {name.version}", referenced=True):
-            # A session of its own: whose version it is continues in it, and nobody else.
+            # A session of its own: only the lineage of this version continues in it.
             dataset = lance.dataset(
                 namespace_client=space,
                 table_id=TABLE_ID,
@@ -122,7 +122,7 @@ class TableStore:
         *,
         first: Rework | None = None,
     ) -> StagedTable:
-        """Commit changes in order on top of ``base``, where nobody can see it.
+        """Commit changes in order on top of ``base``, where no reader can see it.
 
         ``first`` lays the files of the base out in another way; rows stay in their order.
         """
@@ -145,7 +145,7 @@ class TableStore:
                 for change in changes:
                     current = self._commit(uri, space, current, change, schema, base, moves)
             if current is None or current.version == start:
-                # The manifest of the base would be taken for one that nobody needs any more.
+                # The manifest of the base would be taken for one that is no longer needed.
                 raise InternalError(f"nothing to stage on {path}")
             verify_indexes(path, origin.dataset if origin else None, current, space.indexes_built)
         hit(FailPoint.STAGE_AFTER_COMMIT)
@@ -170,7 +170,7 @@ class TableStore:
         )
 
     def reshaped(self, base: Table, how: Rework) -> Table:
-        """A table in other columns, to write rows on; known to who stages and to nobody else."""
+        """A table in other columns, to write rows on; known to the staging write alone."""
         space = base.space.fork()
         with translated(f"reshaping {base.name.path}"):
             dataset = how.commit(base.dataset, self._managed(space))
@@ -191,7 +191,7 @@ class TableStore:
         ).knowing(base)
 
     def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
-        """The same rows in other files; known to who stages and to nobody else."""
+        """The same rows in other files; known to the staging write alone."""
         with translated(f"joining files of {base.name.path}"):
             dataset = how.commit(base.dataset, self._managed(space))
         name = replace(base.name, version=dataset.version)

@@ -61,7 +61,7 @@ class Table:
     ) -> None:
         self.name = name
         self.since = name.version if since is None else since
-        """The version that staging began with; what came after it nobody has seen."""
+        """The version that staging began with; what came after it no reader has seen."""
         self.dataset = dataset
         self.space = space
         self._cache = cache

@@ -95,7 +95,7 @@ def all_rules(lens: Lens, graph_type: GraphType) -> tuple[list[Violation], int]:
 
 
 class _Stored:
-    """The rows of a table that nobody touches, in the columns of the type to come."""
+    """The rows of a table that the write does not touch, in the columns of the type to come."""
 
     def __init__(self, lens: Lens, pair: TypePair, delta: TableDelta | None) -> None:
         self.lens = lens

@@ -20,7 +20,7 @@ import pyarrow as pa
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
 
-if TYPE_CHECKING:  # Whoever only looks at queries and schemas loads no engine.
+if TYPE_CHECKING:  # A command that only looks at queries and schemas loads no engine.
     from omnigraph.manifest.repository import AcceptedSchema
     from omnigraph.storage.changes import Rework
 

@@ -316,7 +316,7 @@ def test_a_version_from_memory_in_its_own_session_has_its_own_indexes(
 
 
 def test_first_versions_and_plain_opens_share_no_session(staging: Staging, tmp_path: Path) -> None:
-    """Nobody asked for one: each gets its own. Mirrors and first versions rely on it."""
+    """None was asked for: each gets its own. Mirrors and first versions rely on it."""
     assert (
         not staging.create("a")
         .session()

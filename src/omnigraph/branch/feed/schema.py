@@ -2,10 +2,10 @@
 
     schemas before and after -> [schema] -> steps, told before the changes of rows
 
-Whoever keeps a copy, by the ids of types, renames, adds and drops in it what the steps say, and
-then applies the changes of the same commit: rows whose values became others by it are among them,
-rows that only came under another name are not. All renames of one commit happen at once: names may
-be swapped.
+A program that keeps a copy, by the ids of types, renames, adds and drops in it what the steps say,
+and then applies the changes of the same commit. Rows whose values became others by it are among
+them, rows that only came under another name are not. All renames of one commit happen at once:
+names may be swapped.
 """
 
 from __future__ import annotations

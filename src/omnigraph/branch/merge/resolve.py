@@ -77,7 +77,7 @@ class SchemaName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What somebody decided about one entity, or about a type or property."""
+    """What the user decided about one entity, or about a type or property."""
 
     entity: Entity | SchemaName
     take: Take | None = None

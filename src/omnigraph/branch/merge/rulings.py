@@ -21,7 +21,7 @@ FactOf = tuple[int, Fact]
 
 
 def rulers(violation: Violation, one: OneSchema) -> dict[FactOf, frozenset[Prefer]]:
-    """The facts behind a broken rule that somebody changed since the base, and who did."""
+    """The facts behind a broken rule that a side changed since the base, and which side."""
     graph_type = one.schema.catalog.table(f"{violation.entity_kind}:{violation.type_name}")
     found: dict[FactOf, frozenset[Prefer]] = {}
     for number, fact in _facts(violation, graph_type, one.merged):

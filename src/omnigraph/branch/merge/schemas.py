@@ -75,7 +75,7 @@ class OneSchema:
 
 
 class Schemas:
-    """The schemas of one merge: compared once, made one as often as somebody decides more."""
+    """The schemas of one merge: compared once, made one again after every decision."""
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
     catalogs that know aliases -> [aliases] -> every number as the one that counts here
 
-A merge keeps the number of ours and remembers that of theirs (``Catalog.aliases``). Whoever
-compares two catalogs asks here first, or takes one thing for two.
+A merge keeps the number of ours and remembers that of theirs (``Catalog.aliases``). A
+comparison of two catalogs asks here first, or takes one thing for two.
 """
 
 from __future__ import annotations

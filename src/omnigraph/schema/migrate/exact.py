@@ -3,7 +3,7 @@
     column of a type -> [exact] -> column of another type, null where a value has no place there
 
 Numbers become numbers, elements of lists one by one. Texts are not parsed, and nothing is rounded:
-what cannot be kept is null here, and whoever asked has to say so (ADR 0019).
+what cannot be kept is null here, and the caller has to say so (ADR 0019).
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.

@@ -1,6 +1,6 @@
 """Two schemas that grew out of one, made one again: by stable number, fact by fact.
 
-    base, ours, theirs -> facts -> [reconcile] -> a schema, or what somebody has to decide
+    base, ours, theirs -> facts -> [reconcile] -> a schema, or what the user has to decide
 
 A fact that only one side changed is as that side says. Both sides may say the same. What both added
 under one name is one thing, with the number of ours. Everything else is a conflict, and a choice
@@ -393,7 +393,7 @@ def virtual_base(base: Callable[[], Things], one: Things, other: Things) -> Thin
         if mine is None or theirs is None:
             kept = mine or theirs
             if kept is not None and (was is None or kept.facts != was.facts):
-                # Changed here and dropped there: whoever drops or keeps it has to say so.
+                # Changed here and dropped there: both sides of the merge count as changed.
                 facts: Facts = kept.facts if was is None else dict.fromkeys(kept.facts, UNKNOWN)
                 facts = {**facts, ("name", None): kept.name}
                 found[number] = replace(kept, facts=facts)
