@@ -110,6 +110,20 @@ def test_histories_of_this_release_have_no_findings(tmp_path: Path) -> None:
                     assert told(graph) == []
 
 
+def test_two_lineages_may_compact_the_files_of_one_index(tmp_path: Path) -> None:
+    """An index knows rows: both have it afterwards over files of one number, which differ."""
+    with pytest.MonkeyPatch.context() as patch, omnigraph.init(tmp_path / "g", SCHEMA) as graph:
+        ask_indexes(patch)
+        for start in (0, 20):
+            graph.load(rows("x", start, start + 20))
+        graph.build_indexes()
+        graph.branches.create("b")
+        for name in ("main", "b"):
+            graph.mutate(f'delete N where k = "x{5 if name == "b" else 25}"', branch=name)
+            graph.optimize(branch=name)
+        assert told(graph) == []
+
+
 def test_an_index_over_files_that_are_still_to_come(tmp_path: Path) -> None:
     """Nothing is answered wrongly yet: the next files would get the numbers that it claims."""
     with pytest.MonkeyPatch.context() as patch:
