@@ -393,6 +393,17 @@ def test_a_rename_that_one_side_takes_back_after_criss_cross_merges(two: Two) ->
     assert set(two.rows()) == {"a", "b", "s", "m"}
 
 
+def test_a_type_that_one_ancestor_dropped_and_another_extended_comes_back_whole(two: Two) -> None:
+    repository = two.graph._repository
+    two.apply("s", AB.replace("w: I32?", "w: I32?  v: I32?"))
+    two.apply("main", "node A { k: String @key  x: I32? }")
+    old = {b: repository.head(b).snapshot for b in ("main", "s")}
+    merge(repository, old["main"], into="s", prefer="ours")
+    merge(repository, old["s"], into="main", prefer="ours")
+    two.merge(prefer="theirs")
+    assert set(two.catalog.edges["E"].by_name) >= {"w", "v"}
+
+
 def test_both_sides_make_a_property_required_over_deleted_rows(store_root: str) -> None:
     two = Two(store_root, AB, a("a", x=1), a("null"))
     for branch in ("main", "s"):

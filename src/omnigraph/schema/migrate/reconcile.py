@@ -203,7 +203,7 @@ class _Merge:
         if thing.id in self._choices.kept:
             self._revived[thing.id] = keeper
             return True
-        if not self._changed(base, thing, self._ours if here else self._theirs):
+        if not _changed(base, thing, self._base, self._ours if here else self._theirs):
             return False
         side = self._choices.side(thing)
         if side == keeper:
@@ -214,16 +214,6 @@ class _Merge:
             message = f"{self._named(base)} was dropped on {dropper} and changed on {other}"
             self._conflict(base, message)
         return False
-
-    def _changed(self, base: Thing, kept: Thing, side: Things) -> bool:
-        """Whether the side that kept a thing said anything new about it or what it owns."""
-        if kept.facts != base.facts:
-            return True
-        own, was = (
-            {n: t.facts for n, t in things.items() if t.owner == base.id}
-            for things in (side, self._base)
-        )
-        return own != was
 
     # -- one thing -------------------------------------------------------------------------------
 
@@ -379,6 +369,16 @@ def _without(merged: Things, thing: Thing, fact: Fact) -> Things:
 # -- several bases ---------------------------------------------------------------------------------
 
 
+def _changed(was: Thing, kept: Thing, before: Things, side: Things) -> bool:
+    """Whether a side that kept a thing said anything new about it or what it owns."""
+    if kept.facts != was.facts:
+        return True
+    own, old = (
+        {n: t.facts for n, t in things.items() if t.owner == was.id} for things in (side, before)
+    )
+    return own != old
+
+
 def virtual_base(base: Callable[[], Things], one: Things, other: Things) -> Things:
     """Two common ancestors as one, over what *they* have in common.
 
@@ -391,14 +391,16 @@ def virtual_base(base: Callable[[], Things], one: Things, other: Things) -> Thin
     for number in {**one, **other}:
         was, mine, theirs = (things.get(number) for things in (before, one, other))
         if mine is None or theirs is None:
-            kept = mine or theirs
-            if kept is not None and (was is None or kept.facts != was.facts):
+            side = one if theirs is None else other
+            kept = side[number]
+            if was is None:
+                found[number] = kept
+            elif _changed(was, kept, before, side):
                 # Changed here and dropped there: both sides of the merge count as changed.
-                facts: Facts = kept.facts if was is None else dict.fromkeys(kept.facts, UNKNOWN)
-                facts = {**facts, ("name", None): kept.name}
-                found[number] = replace(kept, facts=facts)
+                unknown: Facts = dict.fromkeys(kept.facts, UNKNOWN)
+                found[number] = replace(kept, facts={**unknown, ("name", None): kept.name})
             continue
-        facts = {}
+        facts: Facts = {}
         for fact in {**mine.facts, **theirs.facts}:
             values = [
                 thing.facts.get(fact, MISSING) if thing is not None else MISSING
