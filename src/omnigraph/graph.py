@@ -29,9 +29,10 @@ from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.pipeline.entry import LoadRequest, run_load
 from omnigraph.query.engine import Explanation, QueryEngine
+from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate import run_mutation
 from omnigraph.query.search.embedding import Embedder
-from omnigraph.query.typed import Mutation
+from omnigraph.query.typed import Query
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import SchemaPlan
@@ -349,27 +350,23 @@ class Graph(Versions):
         else ``ConflictError`` with kind ``precondition_failed``. A mutation that changes nothing
         publishes nothing: ``commit`` is then None.
         """
-        repository = self._repository
-        head = repository.branch(branch).head
-        schema = repository.schema(head.snapshot.schema_hash)
-        query = self._engine.prepare(text, name, schema).query
-        if not isinstance(query.body, Mutation):
-            raise UsageError(
-                "this query only reads", hint="run it with query: 'omnigraph query', graph.query(…)"
-            )
+        now = self._engine.now()
+
+        def check(schema: AcceptedSchema) -> tuple[Query, Values]:
+            query = self._engine.prepare(text, name, schema).query
+            return query, self._engine.values(query, params, now=now)
+
         outcome = run_mutation(
-            repository,
-            query.body,
-            self._engine.values(query, params),
+            self._repository,
+            check,
             branch=branch,
             actor=actor,
             message=message,
             expected_commit=if_commit,
-            schema_hash=schema.hash,
         )
         return MutationResult(
             branch=branch,
-            query_name=query.name,
+            query_name=outcome.query.name,
             affected_nodes=outcome.affected_nodes,
             affected_edges=outcome.affected_edges,
             actor=actor,

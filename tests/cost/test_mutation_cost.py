@@ -24,7 +24,7 @@ VALUES = Values(params={}, now=datetime(2026, 1, 1, tzinfo=UTC))
 def mutate(graph: omnigraph.Graph, text: str) -> MutationOutcome:
     (query,) = compile_queries(text, graph.catalog)
     assert isinstance(query.body, typed.Mutation)
-    return run_mutation(graph._repository, query.body, VALUES, branch="main")
+    return run_mutation(graph._repository, lambda _: (query, VALUES), branch="main")
 
 
 @pytest.fixture

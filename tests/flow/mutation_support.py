@@ -78,7 +78,7 @@ def mutate(
     query = compiled(graph, text)
     assert isinstance(query.body, typed.Mutation)
     values = Values(params=bind(query.params, params), now=now)
-    return run_mutation(graph._repository, query.body, values, branch="main", **options)
+    return run_mutation(graph._repository, lambda _: (query, values), branch="main", **options)
 
 
 def counts(outcome: MutationOutcome) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mutation_support import counts, edge, ends, fleet, mutate, nodes, port
+from mutation_support import FLEET, counts, edge, ends, fleet, mutate, nodes, port
 
 import omnigraph
 from omnigraph.errors import ErrorKind
@@ -156,8 +156,44 @@ def test_ids_and_the_moment_stay_the_same_when_it_runs_again(tmp_path: Path) -> 
     assert len(raced) == 3 and set(quiet) < set(raced)
 
 
-def test_a_mutation_that_was_checked_on_another_schema_is_not_run(graph: omnigraph.Graph) -> None:
-    with pytest.raises(omnigraph.ConflictError) as caught:
-        mutate(graph, 'delete Port where code = "CPH"', schema_hash="0" * 64)
-    assert caught.value.kind is ErrorKind.READ_SET_CONFLICT
-    assert len(nodes(graph, "Port")) == 3
+def deeper(graph: omnigraph.Graph) -> None:
+    """Give ports a depth, as another process would."""
+    with omnigraph.open(graph.uri) as other:
+        other.schema_apply(FLEET.replace("berths: U32", "berths: U32  depth: F64?"))
+
+
+def test_a_stale_handle_checks_a_mutation_on_the_newest_schema(graph: omnigraph.Graph) -> None:
+    deeper(graph)
+    assert graph.mutate('update Port set { depth: 9.5 } where code = "CPH"').affected_nodes == 1
+    assert nodes(graph, "Port")["CPH"]["depth"] == 9.5
+
+
+def test_a_schema_that_came_by_a_merge_is_the_newest_too(graph: omnigraph.Graph) -> None:
+    with omnigraph.open(graph.uri) as other:
+        other.branches.create("s")
+        other.schema_apply(FLEET.replace("berths: U32", "berths: U32  depth: F64?"), branch="s")
+        other.merge("s")
+    assert graph.mutate('update Port set { depth: 2 } where code = "CPH"').affected_nodes == 1
+
+
+def test_a_schema_change_of_something_else_does_not_stop_a_mutation(graph: omnigraph.Graph) -> None:
+    deeper(graph)
+    assert graph.mutate('update Port set { berths: 8 } where code = "CPH"').affected_nodes == 1
+    assert nodes(graph, "Port")["CPH"] == {**nodes(graph, "Port")["CPH"], "berths": 8}
+
+
+def test_a_schema_change_in_the_last_moment_is_noticed(graph: omnigraph.Graph) -> None:
+    pending = [deeper]
+    with armed(FailPoint.PUBLISH_BEFORE_COMMIT, lambda: pending and pending.pop()(graph)):
+        done = graph.mutate('update Port set { berths: 8 } where code = "CPH"')
+    assert done.affected_nodes == 1
+    assert nodes(graph, "Port")["CPH"]["berths"] == 8
+    assert "depth" in graph.catalog.nodes["Port"].by_name
+
+
+@pytest.mark.parametrize("code", ["CPH", "nowhere"])
+def test_what_the_newest_schema_does_not_have_is_refused(graph: omnigraph.Graph, code: str) -> None:
+    with omnigraph.open(graph.uri) as other:
+        other.schema_apply(FLEET.replace("berths: U32", ""), confirm=True)
+    with pytest.raises(omnigraph.QueryError, match="berths"):
+        graph.mutate(f'update Port set {{ berths: 8 }} where code = "{code}"')

@@ -195,7 +195,7 @@ class World:
             value = json.dumps(held[key[0]] if held else entity_id)
         refused = bool(broken(wanted))
         try:
-            done = self._mutate(f"delete {thing.name} where {column} = {value}", branch)
+            done = self.graph.mutate(f"delete {thing.name} where {column} = {value}", branch=branch)
         except omnigraph.ConstraintError as e:
             check(refused, f"delete {thing.name} {entity_id} on {branch} was refused: {e}")
             return False
@@ -205,14 +205,6 @@ class World:
         if done.commit is not None:
             self.published(branch, wanted, (head,), done.commit, "delete")
         return True
-
-    def _mutate(self, text: str, branch: str) -> Any:
-        """Run it, and again if a stale handle has to learn of another schema first."""
-        try:
-            return self.graph.mutate(text, branch=branch)
-        except (omnigraph.ConflictError, omnigraph.QueryError):
-            self.graph.query(f"match {{ $x: {text.split()[1]} }} return {{ $x.id }}", branch=branch)
-            return self.graph.mutate(text, branch=branch)
 
     def update(self, branch: str, type_id: int, entity_id: str, prop: Thing, value: Any) -> bool:
         """One property of one entity, by a mutation."""
@@ -230,7 +222,7 @@ class World:
         )
         refused = bool(broken(wanted))
         try:
-            done = self._mutate(text, branch)
+            done = self.graph.mutate(text, branch=branch)
         except OmnigraphError as e:
             check(refused, f"{text} on {branch} was refused: {e}")
             return False

@@ -219,7 +219,7 @@ mutations = st.lists(writes(), min_size=1, max_size=5) | st.lists(drops(), min_s
 def run(graph: omnigraph.Graph, text: str) -> MutationOutcome:
     (query,) = compile_queries(text, graph.catalog)
     assert isinstance(query.body, typed.Mutation)
-    return run_mutation(graph._repository, query.body, VALUES, branch="main")
+    return run_mutation(graph._repository, lambda _: (query, VALUES), branch="main")
 
 
 def canonical(rows: dict[str, list[Row]]) -> dict[str, list[str]]:

@@ -199,11 +199,19 @@ class QueryEngine:
         plan = QueryPlan(root=step, blocks={})
         return self._run(self._world(snapshot), values, limits, plan, None).result(step)
 
-    def values(self, query: typed.Query, params: Mapping[str, Any] | None) -> Values:
+    def now(self) -> datetime:
+        """What ``now()`` is for a query that begins."""
+        return EPOCH + timedelta(milliseconds=self._repository.clock.now_us() // 1000)
+
+    def values(
+        self,
+        query: typed.Query,
+        params: Mapping[str, Any] | None,
+        *,
+        now: datetime | None = None,
+    ) -> Values:
         """What a query is run with, checked before anything runs."""
-        milliseconds = self._repository.clock.now_us() // 1000
-        now = EPOCH + timedelta(milliseconds=milliseconds)
-        return Values(params=bind(query.params, params), now=now)
+        return Values(params=bind(query.params, params), now=now or self.now())
 
     def _run(
         self,

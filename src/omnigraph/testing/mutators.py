@@ -31,7 +31,7 @@ def mutate(graph: graphs.Graph, actor: str, text: str) -> MutationOutcome:
     values = Values(params={}, now=datetime(2026, 1, 1, tzinfo=UTC))
     # The repository is what the mutation engine works on, below the public surface.
     repository = graph._repository  # pyright: ignore[reportPrivateUsage]
-    return run_mutation(repository, query.body, values, branch="main", actor=actor)
+    return run_mutation(repository, lambda _: (query, values), branch="main", actor=actor)
 
 
 def claim(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:

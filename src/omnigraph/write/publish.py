@@ -31,6 +31,7 @@ from omnigraph.errors import (
     InputError,
     NotFoundError,
     OmnigraphError,
+    QueryError,
     StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
@@ -74,6 +75,15 @@ UNKNOWN_OUTCOMES_MAX = 3
 REVOKED_MAX = 64
 """Revocations that a snapshot carries. An older one is not needed for safety: whatever a cleanup
 deletes, the write is told of it by the cleanup itself (``write/fence.py``)."""
+
+BELIEVED_ON_THE_NEWEST = (
+    ConstraintError,
+    NotFoundError,
+    InputError,
+    QueryError,
+    CorruptionError,
+)
+"""What is wrong with a write on one snapshot need not be wrong on a newer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,12 +301,13 @@ class _Operation:
                 self._expect(txn, delta)
                 self._fence.check_shown_again(txn.snapshot, delta, self._branch)
                 work = self._checked(txn, delta)
-            except (ConstraintError, NotFoundError, InputError, CorruptionError) as e:
+            except BELIEVED_ON_THE_NEWEST as e:
                 head = self._branch.refresh()
-                # Whether an input can be read depends on the schema alone, rules on everything.
+                # Whether an input or a text can be read depends on the schema alone, rules on
+                # everything.
                 same_schema = head.snapshot.schema_hash == txn.snapshot.schema_hash
                 # Not so what a cleanup took of a state that is not the newest any more.
-                by_schema = isinstance(e, (NotFoundError, InputError)) and (
+                by_schema = isinstance(e, (NotFoundError, InputError, QueryError)) and (
                     e.kind is not ErrorKind.HISTORY_RECLAIMED
                 )
                 if head.snapshot.version == txn.snapshot.version or (same_schema and by_schema):

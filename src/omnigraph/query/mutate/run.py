@@ -1,20 +1,20 @@
 """A mutation from its statements to a published commit.
 
-    typed mutation, parameters -> delta against a pinned snapshot -> [publish] -> outcome
+    text, parameters -> typed mutation -> delta against a pinned snapshot -> [publish] -> outcome
 
-The whole mutation is one function of the snapshot it is given. After a lost race the write machine
-calls it again on the newer snapshot, where its statements mean the same (ADR 0007); ids that it
-draws and the moment of ``now()`` are drawn once.
+The whole mutation is one function of the snapshot it is given: it is checked on the schema of that
+snapshot, too. After a lost race the write machine calls it again on the newer snapshot, where its
+statements mean the same (ADR 0007); ids that it draws and the moment of ``now()`` are drawn once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from omnigraph.errors import ConflictError, ErrorKind, InternalError
-from omnigraph.manifest.repository import Repository
+from omnigraph.errors import InternalError, UsageError
+from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.base import Base
@@ -39,31 +39,35 @@ class Affected:
 class MutationOutcome:
     """What a mutation did."""
 
+    query: typed.Query
+    """As it was checked on the schema that it was published on."""
+
     receipt: Receipt
     """Its ``commit`` is None when every row is what it was; its ``changes`` count per table."""
     affected_nodes: int
     affected_edges: int
 
 
+Check = Callable[[AcceptedSchema], tuple[typed.Query, Values]]
+"""A mutation on a schema, and what it is run with."""
+
+
 def run_mutation(
     repository: Repository,
-    mutation: typed.Mutation,
-    values: Values,
+    check: Check,
     *,
     branch: str,
     actor: str | None = None,
     message: str | None = None,
     expected_commit: str | None = None,
     query_kind: str = "mutation",
-    schema_hash: str | None = None,
 ) -> MutationOutcome:
     """Carry a mutation out as one commit, or none when nothing changes.
 
-    ``schema_hash`` names the schema that the mutation was checked on, the newest known one if it is
-    left out; if the branch has another one by now, that is a conflict.
+    ``check`` is called with the schema of every snapshot that the mutation is tried on; what it
+    finds wrong counts if that schema is the newest.
     """
-    known = schema_hash or repository.branch(branch).head.snapshot.schema_hash
-    work = _Mutation(repository, mutation, values, known)
+    work = _Mutation(repository, check)
     receipt = publish(
         repository,
         WriteRequest(
@@ -77,33 +81,35 @@ def run_mutation(
         ),
     )
     return MutationOutcome(
-        receipt=receipt, affected_nodes=work.affected.nodes, affected_edges=work.affected.edges
+        query=work.query,
+        receipt=receipt,
+        affected_nodes=work.affected.nodes,
+        affected_edges=work.affected.edges,
     )
 
 
 class _Mutation:
-    """A mutation with what it draws once, and the counts of its last run."""
+    """A mutation with what it draws once, and what its last run was."""
 
-    def __init__(
-        self, repository: Repository, mutation: typed.Mutation, values: Values, schema_hash: str
-    ) -> None:
-        self._mutation = mutation
-        self._values = values
-        self._schema_hash = schema_hash
-        self._fresh: list[str] = repository.ids.ulids(len(mutation.statements)).to_pylist()
-        self.affected = Affected()
+    query: typed.Query
+    affected: Affected
+
+    def __init__(self, repository: Repository, check: Check) -> None:
+        self._ids = repository.ids
+        self._check = check
+        self._fresh: list[str] = []
 
     def prepare(self, txn: WriteTxn) -> GraphDelta:
         """The mutation on one snapshot."""
-        if txn.schema.hash != self._schema_hash:
-            raise ConflictError(
-                "the schema changed since the mutation was checked",
-                kind=ErrorKind.READ_SET_CONFLICT,
-                hint="run it again: it is then checked on the new schema",
+        self.query, values = self._check(txn.schema)
+        mutation = self.query.body
+        if not isinstance(mutation, typed.Mutation):
+            raise UsageError(
+                "this query only reads", hint="run it with query: 'omnigraph query', graph.query(…)"
             )
-        delta, self.affected = apply(
-            self._mutation, txn.schema.catalog, txn, self._values, self._fresh
-        )
+        # One text has as many statements on every schema.
+        self._fresh = self._fresh or self._ids.ulids(len(mutation.statements)).to_pylist()
+        delta, self.affected = apply(mutation, txn.schema.catalog, txn, values, self._fresh)
         return delta
 
 
