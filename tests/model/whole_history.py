@@ -19,6 +19,7 @@ from typing import Any
 import history_choices as choices
 from feed_replay import Replica
 from feed_replay import exported as shown
+from remembered_checks import remembering
 from schema_merge import Ambiguous
 from schema_model import KEY, text_of
 from schema_states import State
@@ -458,6 +459,10 @@ def copied(view: Any) -> Replica:
 # -- failures --------------------------------------------------------------------------------------
 
 
+CHECKED_AGAIN = 50
+"""Steps after which a check also looks again at what it found sound before."""
+
+
 def fails(
     steps: Iterable[Step],
     *,
@@ -466,17 +471,19 @@ def fails(
 ) -> tuple[int, str] | None:
     """Where a history fails, and how; None if it does not."""
     history = History(thorough=thorough)
-    place = 0
     try:
-        for place, step in enumerate(steps):
-            try:
-                history.run(step)
-            except Differs as e:
-                return place, str(e)
-            except Exception as e:
-                return place, f"{type(e).__name__}: {e}"
-            if tell is not None:
-                tell(place)
+        with remembering() as checks:
+            for place, step in enumerate(steps):
+                if place % CHECKED_AGAIN == 0:
+                    checks.forget()
+                try:
+                    history.run(step)
+                except Differs as e:
+                    return place, str(e)
+                except Exception as e:
+                    return place, f"{type(e).__name__}: {e}"
+                if tell is not None:
+                    tell(place)
         return None
     finally:
         history.close()
