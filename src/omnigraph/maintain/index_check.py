@@ -82,8 +82,9 @@ def foreign_indexes(
     look = _Look(repository)
     pins = [(where, pin) for where, state in states for pin in state.pins.values()]
     look.at_all({pin.name: None for _, pin in pins})
-    indexed = {pin.name.path for _, pin in pins if look.claims(pin.name)}
-    look.at_all(_kept_versions(repository, indexed))
+    # Only beside an index that is wrong it matters where the others of its version came from.
+    wrong = {pin.name.path for _, pin in pins if look.wrong_answers(pin.name)}
+    look.at_all(_kept_versions(repository, wrong))
     return [found for where, pin in pins for found in look.foreign(where, pin)]
 
 
@@ -145,7 +146,7 @@ class _Look:
             )
 
     def _reason(self, name: TableVersion, claim: Claim) -> str | None:
-        wrong = self._wrong_answers(name)
+        wrong = self.wrong_answers(name)
         if claim.index in wrong:
             return wrong[claim.index]
         if claim.beyond:
@@ -159,8 +160,10 @@ class _Look:
                 return f"version {version.version} has it over other files of the same number"
         return None
 
-    def _wrong_answers(self, name: TableVersion) -> Mapping[str, str]:
+    def wrong_answers(self, name: TableVersion) -> Mapping[str, str]:
         """The indexes of a version that answer wrongly, each with an example."""
+        if not self._claims[name]:
+            return {}
         if name not in self._wrong:
             table = self._repository.tables.open(name)
             found = self._wrong[name] = dict[str, str]()
