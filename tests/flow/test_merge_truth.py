@@ -404,6 +404,23 @@ def test_a_type_that_one_ancestor_dropped_and_another_extended_comes_back_whole(
     assert set(two.catalog.edges["E"].by_name) >= {"w", "v"}
 
 
+@pytest.mark.parametrize("dropper", ["main", "s"])
+def test_rows_that_two_ancestors_disagree_about_count_as_changed(two: Two, dropper: str) -> None:
+    repository, keeper = two.graph._repository, "s" if dropper == "main" else "main"
+    two.load("main", e("a", "b", "e1"))
+    two.merge("main", "s")
+    for branch, weight in (("main", 1), ("s", 2)):
+        two.graph.mutate(f'update E set {{ w: {weight} }} where id = "e1"', branch=branch)
+    old = {b: repository.head(b).snapshot for b in ("main", "s")}
+    merge(repository, old["main"], into="s", prefer="ours")
+    merge(repository, old["s"], into="main", prefer="ours")
+    two.apply(dropper, "node A { k: String @key  x: I32? }")
+    with pytest.raises(omnigraph.MergeConflictError):
+        two.merge(dropper, keeper)
+    two.merge(dropper, keeper, prefer="ours")
+    assert "E" in repository.schema(repository.head(keeper).snapshot.schema_hash).catalog.edges
+
+
 def test_both_sides_make_a_property_required_over_deleted_rows(store_root: str) -> None:
     two = Two(store_root, AB, a("a", x=1), a("null"))
     for branch in ("main", "s"):

@@ -106,6 +106,16 @@ class _ByValue:
         return self._changed[1 if side == "before" else 2].take(rows)
 
 
+def changes_since(
+    history: History, bases: Sequence[Snapshot], side: Snapshot, graph_type: GraphType
+) -> SideChanges:
+    """What a side changed in a table, in its own columns, since bases that are made one."""
+    type_id = (graph_type.id, graph_type.incarnation)
+    states = [history.type(snapshot, type_id) for snapshot in bases]
+    frame = Frame.of(graph_type, states, history.backfills, {})
+    return _ByValue(history=history, bases=bases, side=side, frame=frame)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSides:
     """One table of a merge: what each side did to it since they were one."""

@@ -9,19 +9,18 @@ dropped (ADR 0019).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from omnigraph.branch.delta import Op, RowDelta, differs
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, SideNames
 from omnigraph.branch.merge.history import History, best_ancestors
-from omnigraph.branch.types import ColumnPair
+from omnigraph.branch.merge.lost import Lost, lost_changes
 from omnigraph.errors import SchemaError
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.schema.catalog import Backfill, Catalog, GraphType
+from omnigraph.schema.catalog import Backfill, Catalog
 from omnigraph.schema.migrate.aliases import one_numbering
 from omnigraph.schema.migrate.desired import resolve
 from omnigraph.schema.migrate.facts import Things, things_of
@@ -193,7 +192,7 @@ class Schemas:
             (self._txn.snapshot, "ours"),
         ]
         for snapshot, side in sides:
-            for item in _lost(plain, self._bases[0], snapshot, side, one.merged):
+            for item in lost_changes(plain, self._bases, snapshot, side, one.merged):
                 thing = next(t[item.number] for t in (one.ours, one.theirs) if item.number in t)
                 found.append((item, choices.side(thing)))
         return found
@@ -229,90 +228,6 @@ def _hinted(ours: Catalog, their_text: str, merged: Catalog) -> dict[int, Backfi
         if (fill := desired.backfills.get(p.id)) is not None
         and (number := numbers.get((t.table_key, p.name))) is not None
     }
-
-
-# -- what one side changed and the other dropped ---------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lost:
-    """Entities that a side changed in what the other dropped."""
-
-    number: int
-    """Of the type or the property."""
-    side: Prefer
-    """Who changed them."""
-    graph_type: GraphType
-    property_name: str | None
-    count: int
-
-    def told(self, names: SideNames) -> MergeConflict:
-        """As a conflict."""
-        changer, dropper = names.ours, names.theirs
-        if self.side == "theirs":
-            changer, dropper = dropper, changer
-        what = self.graph_type.name
-        if self.property_name is not None:
-            what = f"{what}.{self.property_name}"
-        return MergeConflict(
-            kind=ConflictKind.SCHEMA_CONFLICT,
-            entity_kind=self.graph_type.kind,
-            type_name=self.graph_type.name,
-            entity_id=None,
-            message=f"'{changer}' changed {self.count:,} of {what}, which '{dropper}' dropped",
-            schema_property=self.property_name,
-        )
-
-
-def _lost(
-    history: History, base: Snapshot, snapshot: Snapshot, side: Prefer, merged: Things
-) -> Iterator[Lost]:
-    for graph_type in history.catalog(snapshot).types():
-        type_id = (graph_type.id, graph_type.incarnation)
-        declared = history.type(base, type_id)
-        if declared is None or history.version(base, type_id) == history.version(snapshot, type_id):
-            continue
-        if graph_type.id not in merged:
-            count = len(history.delta(type_id, base, snapshot))
-            if count:
-                yield Lost(
-                    number=graph_type.id,
-                    side=side,
-                    graph_type=graph_type,
-                    property_name=None,
-                    count=count,
-                )
-            continue
-        for prop in graph_type.properties:
-            if prop.id in merged or not any(p.id == prop.id for p in declared.properties):
-                continue
-            delta = history.delta(type_id, base, snapshot)
-            if count := _changed_values(delta, graph_type, declared, prop.id):
-                yield Lost(
-                    number=prop.id,
-                    side=side,
-                    graph_type=graph_type,
-                    property_name=prop.name,
-                    count=count,
-                )
-
-
-def _changed_values(
-    delta: RowDelta, graph_type: GraphType, declared: GraphType, number: int
-) -> int:
-    """How many entities have another value of a property than they had."""
-    names = {p.id: p.name for p in graph_type.properties}
-    old = {p.id: p.name for p in declared.properties}
-    if names[number] in graph_type.system_columns:
-        return len(delta)
-    new_rows = delta.rows(Op.INSERT)
-    values = delta.images("after", new_rows, [names[number]]).column(0)
-    count = len(values) - values.null_count
-    rows = delta.rows(Op.UPDATE)
-    was = delta.images("before", rows, [old[number]])
-    now = delta.images("after", rows, [names[number]])
-    column = ColumnPair(before=old[number], after=names[number])
-    return count + int(differs(column, was, now).sum())
 
 
 def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
