@@ -421,6 +421,16 @@ def test_rows_that_two_ancestors_disagree_about_count_as_changed(two: Two, dropp
     assert "E" in repository.schema(repository.head(keeper).snapshot.schema_hash).catalog.edges
 
 
+def test_a_new_rule_that_several_rows_break_is_decided_once(two: Two) -> None:
+    two.apply("s", AB.replace("x: I32?", "x: I32?  @unique(x)"))
+    two.load("main", *(a(f"m{i}", x=7) for i in range(4)))
+    with pytest.raises(omnigraph.MergeConflictError):
+        two.merge()
+    two.merge(prefer="ours")
+    assert two.catalog.nodes["A"].unique == ()
+    assert len(two.rows()) == 2 + 4
+
+
 def test_both_sides_make_a_property_required_over_deleted_rows(store_root: str) -> None:
     two = Two(store_root, AB, a("a", x=1), a("null"))
     for branch in ("main", "s"):

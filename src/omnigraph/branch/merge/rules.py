@@ -156,6 +156,7 @@ def ruled(
     """Decide what decisions decide. What they take back already may settle several at once."""
     result, left = dict(undo), list[MergeConflict]()
     used, named = set[Entity](), set[SchemaName]()
+    decided = choices.facts  # Before this call: several rows may break one rule.
     for item in broken:
         entities = [e for e in item.conflict.entities if e in decisions.resolutions]
         subjects = [s for s in item.subjects if s in decisions.schema]
@@ -168,7 +169,7 @@ def ruled(
         side = _SIDES.get(take) if take is not None else None
         if side is not None and item.facts and all(side not in by for by in item.facts.values()):
             # The rule is the other side's alone: it is not taken.
-            fresh = {fact: by for fact, by in item.facts.items() if fact not in choices.facts}
+            fresh = {fact: by for fact, by in item.facts.items() if fact not in decided}
             if fresh:
                 choices = overruled(choices, fresh, side)
                 continue
