@@ -42,7 +42,7 @@ REPLAYED_MAX = 120
 """Commits of a graph whose feed is replayed from its beginning now and then."""
 
 
-def steps_of(seed: int, count: int) -> list[Step]:
+def steps_of(seed: int | str, count: int) -> list[Step]:
     random = Random(seed)
     verbs, weights = list(WEIGHTS), list(WEIGHTS.values())
     return [(random.choices(verbs, weights)[0], random.randrange(10**6)) for _ in range(count)]
@@ -463,12 +463,7 @@ CHECKED_AGAIN = 50
 """Steps after which a check also looks again at what it found sound before."""
 
 
-def fails(
-    steps: Iterable[Step],
-    *,
-    thorough: bool = False,
-    tell: Callable[[int], None] | None = None,
-) -> tuple[int, str] | None:
+def fails(steps: Iterable[Step], *, thorough: bool = False) -> tuple[int, str] | None:
     """Where a history fails, and how; None if it does not."""
     history = History(thorough=thorough)
     try:
@@ -482,8 +477,6 @@ def fails(
                     return place, str(e)
                 except Exception as e:
                     return place, f"{type(e).__name__}: {e}"
-                if tell is not None:
-                    tell(place)
         return None
     finally:
         history.close()
