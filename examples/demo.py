@@ -20,7 +20,7 @@ from shipping_data import Record, Shipping, edge, make_shipping, node, write_jso
 from shipping_questions import busiest_ports, hops, longest_journey, ports_alike, shortest_route
 
 import omnigraph
-from omnigraph.load.phases import LoadPhase
+from omnigraph.input.phases import LoadPhase
 from omnigraph.schema.catalog import Cardinality, EdgeType, GraphType, NodeType
 
 SCHEMA = Path(__file__).with_name("shipping.pg")

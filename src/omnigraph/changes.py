@@ -22,9 +22,9 @@ from omnigraph.branch.feed.blocks import ChangeBlock, PageSize
 from omnigraph.branch.feed.chosen import Wish
 from omnigraph.branch.feed.reader import ChangePage, FeedReader, PollRequest
 from omnigraph.errors import UsageError
-from omnigraph.load.jsontext import write_all
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
+from omnigraph.schema.json_text import write_all
 from omnigraph.view import SnapshotView
 
 INTERVAL_S = 1.0

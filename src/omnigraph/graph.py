@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
-from omnigraph.load.phases import TellPhase
+from omnigraph.input.phases import TellPhase
+from omnigraph.input.publishing import LoadRequest
+from omnigraph.input.sources import sort_out
+from omnigraph.loading import run_load
 from omnigraph.maintain.indexes import IndexStatus, index_status
 from omnigraph.maintain.optimize import OptimizeResult, build_indexes
 from omnigraph.maintain.optimize import optimize as optimize_tables
@@ -27,7 +30,6 @@ from omnigraph.maintain.schema_apply import SchemaApplyResult, plan_schema
 from omnigraph.maintain.schema_apply import schema_apply as apply_schema
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN
-from omnigraph.pipeline.entry import LoadRequest, run_load
 from omnigraph.query.engine import Explanation, QueryEngine
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate import run_mutation
@@ -222,17 +224,18 @@ class Graph(Versions):
     ) -> LoadResult:
         """Load entities as one atomic commit; either everything is published or nothing.
 
-        ``source`` is one of: the path of a JSONL file or a list of paths; an open binary stream;
-        an iterable of dict records shaped like JSONL lines; with ``type="Person"`` an Arrow table,
-        a pandas DataFrame or plain dict rows of one type; or a mapping of type names to those. On
-        Spark also: paths of CSV and Parquet files with a type, folders, patterns and ``s3://``
-        paths, and Spark DataFrames; ``mapping`` names the column of each property of these.
+        ``source`` is one of: a path or a list of paths, of files, folders, patterns, local or
+        ``s3://``: JSONL, or with ``type="Person"`` CSV, TSV, Parquet and Arrow files of one type,
+        texts also packed with gzip or zstd; an open binary stream of one of these; an iterable of
+        dict records shaped like JSONL lines; with a type an Arrow table, a DataFrame of pandas,
+        polars or anything that speaks Arrow, plain dict rows, a Spark DataFrame; or a mapping of
+        type names to those. ``mapping`` names the column of each property where they differ.
 
         ``mode``: ``append`` inserts and refuses ids that exist; ``merge`` replaces entities of the
         same id; ``overwrite`` makes the rows the whole content of every type they mention.
 
         ``engine``: ``local`` is this process; ``spark`` is for more than it can hold, on the
-        session ``spark``, else the active one, else one of its own; ``auto`` decides by the input.
+        session ``spark``, else the active one, else one of its own; ``auto`` decides by the size.
         The outcome is the same. ``rejects`` names a file for everything that is wrong with the
         input, as JSON lines. With ``dry_run`` everything is checked and nothing is published.
 
@@ -242,19 +245,16 @@ class Graph(Versions):
         Spark with what is being done and how many tasks of it are.
         """
         load = LoadRequest(
-            source=source,
+            given=sort_out(source, type_name=type, columns=mapping),
             mode=_mode(mode),
-            type_name=type,
             branch=branch,
             actor=actor,
             message=message,
             progress=progress,
             phases=phases,
-            mapping=mapping,
-            rejects=rejects,
             dry_run=dry_run,
         )
-        done = run_load(self._repository, load, engine=engine, spark=spark)
+        done = run_load(self._repository, load, engine=engine, spark=spark, rejects=rejects)
         counts = {
             kind: tuple(
                 TypeCount(name=key.partition(":")[2], entities_loaded=rows)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import pyarrow as pa
 
 from omnigraph.errors import UsageError
-from omnigraph.load.export import write_jsonl
 from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
@@ -27,6 +26,7 @@ from omnigraph.query.typed import Query
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.json_rows import write_jsonl
 from omnigraph.schema.lookup import type_named
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from omnigraph.cli import rich_output
 from omnigraph.cli.meter import BarMeter, Meter, SilentMeter, Unit, amount_text
 from omnigraph.cli.output import JsonOutput
 from omnigraph.cli.rich_output import RichOutput
-from omnigraph.load.phases import LoadPhase, Phase
+from omnigraph.input.phases import LoadPhase, Phase
 
 
 class _Screen(io.StringIO):

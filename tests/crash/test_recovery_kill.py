@@ -33,8 +33,8 @@ edge LivesIn: Person -> City
 GROWN = SCHEMA.replace("age: I64?", "height: F64? @backfill(1.0)  age: I64?")
 LONG_LOAD = (
     "import functools, sys, omnigraph\n"
-    "from omnigraph.load import run\n"
-    "run.WriteRequest = functools.partial(run.WriteRequest, long=True)\n"
+    "from omnigraph.input import publishing\n"
+    "publishing.WriteRequest = functools.partial(publishing.WriteRequest, long=True)\n"
     "graph = omnigraph.open(sys.argv[1])\n"
     "graph.load([{'type': 'Person', 'data': {'name': 'long'}}], actor='alice')\n"
     "graph.settle()\n"

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import omnigraph
 from omnigraph.cli.main import app
 from omnigraph.errors import ConstraintError, InputError
+from omnigraph.input.sources import sort_out
 from omnigraph.pipeline.check.subject import Intake
 from omnigraph.pipeline.input import parse_input
 from omnigraph.pipeline.session import pipeline_session
@@ -233,7 +234,9 @@ def test_what_a_load_left_behind_can_be_removed(spark, tmp_path: Path):
     with omnigraph.init(tmp_path / "graph", ONE) as graph:
         graph.load(file, engine="spark", spark=spark)
         with pipeline_session(spark) as pipeline:
-            parsed = parse_input(pipeline, file, graph.catalog, run_id=graph._repository.ids.ulid())
+            parsed = parse_input(
+                pipeline, sort_out(file), graph.catalog, run_id=graph._repository.ids.ulid()
+            )
             frame, read = parsed.packed()
             person = graph.catalog.table("node:Person")
             pin = graph._repository.branch("main").refresh().snapshot.pins["node:Person"]

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import InputError, NotFoundError, StorageError
+from omnigraph.input.sources import sort_out
 from omnigraph.pipeline import input as input_module
 from omnigraph.pipeline.errors import translated
 from omnigraph.pipeline.input import ParsedInput, parse_input
@@ -23,7 +24,7 @@ from omnigraph.pipeline.session import Pipeline, pipeline_session
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "pipeline"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "input"))
 from input_cases import (
     CATALOG,
     RUN,
@@ -45,8 +46,9 @@ def pipeline(spark) -> Pipeline:
 def parse(pipeline):
     kept: list[ParsedInput] = []
 
-    def run(source, **options) -> ParsedInput:
-        kept.append(parse_input(pipeline, source, CATALOG, run_id=RUN, **options))
+    def run(source, *, type_name=None, mapping=None, **options) -> ParsedInput:
+        given = sort_out(source, type_name=type_name, columns=mapping)
+        kept.append(parse_input(pipeline, given, CATALOG, run_id=RUN, **options))
         return kept[-1]
 
     yield run
@@ -295,7 +297,7 @@ def test_a_file_in_a_bucket_that_changes_is_a_problem(pipeline, s3_root: str, mo
         return found
 
     monkeypatch.setattr(input_module, "plan_input", plan_and_change)
-    parsed = parse_input(pipeline, f"{s3_root}/a.jsonl", CATALOG, run_id=RUN)
+    parsed = parse_input(pipeline, sort_out(f"{s3_root}/a.jsonl"), CATALOG, run_id=RUN)
     (problem,) = parsed.problems()
     assert problem.message == "the file changed while it was being loaded"
     parsed.unpersist()
@@ -312,17 +314,17 @@ def test_through_connect_it_is_kept_and_the_same(spark_connect, tmp_path: Path):
     path = tmp_path / "in.jsonl"
     path.write_bytes(content)
     pipeline = pipeline_session(spark_connect)
-    parsed = parse_input(pipeline, str(path), CATALOG, run_id=RUN, range_bytes=1024)
+    parsed = parse_input(pipeline, sort_out(path), CATALOG, run_id=RUN, range_bytes=1024)
     here = parse_here(str(path))
     os.rename(path, tmp_path / "gone")  # what was kept is read, and nothing else
     for key in here.rows:
         assert rows_of(parsed, key).equals(here.rows[key])
     frame = spark_connect.range(0, 20, 1, 3).selectExpr("cast(id as string) as note")
-    table = parse_input(pipeline, frame, CATALOG, type_name="Bare", run_id=RUN)
+    table = parse_input(pipeline, sort_out(frame, type_name="Bare"), CATALOG, run_id=RUN)
     assert rows_of(table, "node:Bare")["note"].to_pylist() == [str(n) for n in range(20)]
     bad = tmp_path / "bad.jsonl"
     bad.write_text(bare("x") + "{\n")
-    wrong = parse_input(pipeline, str(bad), CATALOG, run_id=RUN)
+    wrong = parse_input(pipeline, sort_out(bad), CATALOG, run_id=RUN)
     assert [(p.line, p.column) for p in wrong.problems()] == [(2, 2)]
     for one in (parsed, table, wrong):
         one.unpersist()

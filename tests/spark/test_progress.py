@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import InputError
-from omnigraph.load.phases import LoadPhase, Phase
+from omnigraph.input.phases import LoadPhase, Phase
 from omnigraph.pipeline import progress
 
 SCHEMA = "node A { k: String @key }\nedge E: A -> A"

@@ -25,9 +25,9 @@ from omnigraph.branch.delta import Op, RowDelta, Side, differs
 from omnigraph.branch.pace import Pace
 from omnigraph.branch.types import TypePair
 from omnigraph.branch.values import Mask
-from omnigraph.load.export import members
-from omnigraph.load.jsontext import TEXT, join, json_text
 from omnigraph.schema.catalog import EdgeType, GraphType
+from omnigraph.schema.json_rows import members
+from omnigraph.schema.json_text import TEXT, join, json_text
 from omnigraph.storage.layout import Positions
 
 ARROW_SCHEMA = pa.schema(

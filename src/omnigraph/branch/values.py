@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InternalError
-from omnigraph.load.jsontext import json_text
+from omnigraph.schema.json_text import json_text
 
 Mask = npt.NDArray[np.bool_]
 

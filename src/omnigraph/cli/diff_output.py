@@ -23,8 +23,8 @@ from omnigraph.cli.files import whole_file
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.result_bytes import Sink
 from omnigraph.cli.streams import Writer, is_terminal, printable, stdout_writer, write_error
-from omnigraph.load.jsontext import content
 from omnigraph.manifest.snapshot import TableChange
+from omnigraph.schema.json_text import content
 
 if TYPE_CHECKING:
     from omnigraph.cli.diff_text import Line, Look

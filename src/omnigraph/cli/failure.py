@@ -104,7 +104,7 @@ def diagnostic_lines(source_name: str, diagnostic: Diagnostic) -> list[str]:
 
 
 def _problems(error: InputError) -> list[str]:
-    from omnigraph.load.problems import Problem
+    from omnigraph.input.problems import Problem
 
     problems = error.details["problems"]
     lines = [one_line(str(Problem(**p))) for p in problems]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from omnigraph.load.phases import LoadPhase
+    from omnigraph.input.phases import LoadPhase
 
 DELAY_S = 1.0
 """Shorter operations show no bar."""

@@ -215,7 +215,7 @@ def _value(value: str, of: ParamType | None) -> Any:
     single = of is not None and not of.is_list and of.vector_size is None
     if of is None or (single and of.base.text in _AS_WRITTEN):
         return value
-    from omnigraph.load.strictjson import LineRefused, parse_line
+    from omnigraph.schema.strict_json import LineRefused, parse_line
 
     try:
         return parse_line(value.encode())

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.cli.streams import Writer, one_line
-from omnigraph.load.jsontext import TEXT, content, join, json_objects, pieces, plain_text
 from omnigraph.results import QueryResult
+from omnigraph.schema.json_text import TEXT, content, join, json_objects, pieces, plain_text
 
 NULL = "null"
 """What a missing value is called where a person reads it."""

@@ -61,3 +61,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """A hint naming the most similar known word, if any is similar."""
     found = closest(word, known)
     return f"did you mean `{found}`?" if found else None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The same to go on a sentence with: `` (did you mean 'x'?)``, or nothing."""
+    found = closest(word, known)
+    return f" (did you mean '{found}'?)" if found else ""

@@ -36,7 +36,7 @@ from omnigraph.branch.delta import differs, table_delta
 from omnigraph.branch.history import branch_heads
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
-from omnigraph.load.rows import settle_ids
+from omnigraph.input.loaded_rows import settle_ids
 from omnigraph.maintain.edge_repair import EdgeRepair, repair_edges
 from omnigraph.maintain.index_check import IndexRepair, repair_indexes
 from omnigraph.maintain.indexes import named_types

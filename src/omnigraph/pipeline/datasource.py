@@ -242,7 +242,7 @@ class PartWriter(DataSourceArrowWriter):
 def _frame_write(
     options: Options, graph_type: GraphType, schema: StructType, *, overwrite: bool
 ) -> FrameWrite:
-    from omnigraph.load.tables import rows_from_table
+    from omnigraph.input.tables import rows_from_table
     from omnigraph.pipeline.parts import SOURCE_NAME, FrameWrite
 
     if options.commit is not None:

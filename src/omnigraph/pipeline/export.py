@@ -206,7 +206,7 @@ class _Counted:
 
 
 def _write_jsonl(scan: Scan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
-    from omnigraph.load.export import write_jsonl
+    from omnigraph.schema.json_rows import write_jsonl
 
     write_jsonl(scan.table.type, batches, out)
 

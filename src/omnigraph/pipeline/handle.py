@@ -14,7 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.load.phases import Phase, TellPhase
+from omnigraph.input.phases import Phase, TellPhase
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.conditions import condition_of

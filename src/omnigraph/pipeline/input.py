@@ -14,17 +14,20 @@ the tasks that notice it fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import InputError, InternalError, UsageError
-from omnigraph.load.problems import PROBLEMS_MAX, Problem, input_error
-from omnigraph.load.rows import is_keyed
+from omnigraph.input.packed import PARSED_DDL, PROBLEMS, UNIT, Ledger, UnitStats
+from omnigraph.input.plan import InputPlan, plan_input
+from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
+from omnigraph.input.ranges import RANGE_BYTES, RANGE_BYTES_MAX
+from omnigraph.input.sources import Given, Kind
+from omnigraph.input.streams import GivenStream
+from omnigraph.lang.printable import one_line
 from omnigraph.pipeline.arrow import spark_schema
 from omnigraph.pipeline.errors import translated
-from omnigraph.pipeline.intake.parsed import PARSED_DDL, PROBLEMS, UNIT, Ledger, UnitStats
-from omnigraph.pipeline.intake.plan import InputPlan, plan_input
-from omnigraph.pipeline.intake.ranges import RANGE_BYTES, RANGE_BYTES_MAX
+from omnigraph.pipeline.intake.frames import PlannedFrame, plan_frames
 from omnigraph.pipeline.intake.tasks import (
     PROBLEM_DDL,
     ReadTables,
@@ -36,6 +39,7 @@ from omnigraph.pipeline.intake.tasks import (
     tables_reader,
 )
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.ir import to_ir
 
 if TYPE_CHECKING:
@@ -168,13 +172,7 @@ class ParsedInput:
         if not total:
             return None
         first = self.problems(limit)
-        if total == len(first):
-            return input_error(first)
-        error = input_error(first)
-        return InputError(
-            f"{error.message}\nand {total - len(first)} more problems",
-            details={**error.details, "problem_count": total},
-        )
+        return input_error(first, total=total)
 
     def unpersist(self) -> None:
         """Let go of the kept rows."""
@@ -183,49 +181,60 @@ class ParsedInput:
 
 def parse_input(
     pipeline: Pipeline,
-    source: Any,
+    given: Given,
     catalog: Catalog,
     *,
-    type_name: str | None = None,
-    mapping: Mapping[str, Any] | None = None,
     run_id: str,
     range_bytes: int = RANGE_BYTES,
 ) -> ParsedInput:
-    """Read an input; one job, whatever it holds.
+    """Read an input of files and Spark DataFrames; one job, whatever it holds.
 
-    ``source`` is a path or a list of paths (files, folders, patterns; local or ``s3://``), a Spark
-    DataFrame with ``type_name``, or a mapping of type names to these. JSONL names its types itself;
-    CSV, Parquet and DataFrames hold one type. ``mapping`` names the column of each property, per
-    type if ``source`` is a mapping; without it columns are matched by name. ``run_id`` is a ULID.
-
-    Raises what makes reading pointless: no such file, another format, columns of no type. All else
-    that is wrong with the input is told by ``problems``.
+    ``run_id`` is a ULID. Raises what makes reading pointless: no such file, another format, columns
+    of no type. All else that is wrong with the input is told by ``problems``.
     """
     if not 0 < range_bytes <= RANGE_BYTES_MAX:
         raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
+    _refuse_what_is_here(given)
     with translated("looking at the input"):
-        plan = plan_input(
-            source, catalog, type_name=type_name, mapping=mapping, range_bytes=range_bytes
-        )
+        plan = plan_input(given, catalog, range_bytes=range_bytes)
+        frames = plan_frames(plan.others)
     ir = to_ir(catalog, "")
     with translated("reading the input"):
-        frame, stats = _read(pipeline.spark, plan, ir)
+        frame, stats = _read(pipeline.spark, plan, frames, ir)
         torn = plan.torn(stats)
         if torn:
             # A newline within quotes stood where a range begins: these files cannot be cut.
             frame.unpersist()
             plan = plan.uncut(torn)
-            frame, stats = _read(pipeline.spark, plan, ir)
+            frame, stats = _read(pipeline.spark, plan, frames, ir)
     return ParsedInput(frame, plan, stats, ir, run_id)
 
 
-def _read(spark: SparkSession, plan: InputPlan, ir: bytes) -> tuple[DataFrame, Sequence[UnitStats]]:
+def _refuse_what_is_here(given: Given) -> None:
+    """What is in the memory of this process, or comes in order, is not for executors."""
+    for member in given.members:
+        if member.kind not in (Kind.FILES, Kind.FRAME):
+            raise UsageError(
+                f"Spark cannot load from {type(member.value).__name__}",
+                hint="it takes paths and Spark DataFrames; this is loaded with engine='local'",
+            )
+    streams = [f.name for f in given.files if isinstance(f, GivenStream)]
+    if streams:
+        raise UsageError(
+            f"Spark cannot load from the stream {one_line(streams[0])}",
+            hint="write it to a file first, or say engine='local'",
+        )
+
+
+def _read(
+    spark: SparkSession, plan: InputPlan, frames: Sequence[PlannedFrame], ir: bytes
+) -> tuple[DataFrame, Sequence[UnitStats]]:
     """The parsed frame, persisted and filled, and the statistics of all units."""
     from pyspark.sql import functions
     from pyspark.storagelevel import StorageLevel
 
     frame = _parsed_files(spark, plan, ir)
-    for one in plan.frames:
+    for one in frames:
         task = frame_task(ir, one.shape, one.group, one.file)
         frame = frame.unionAll(one.frame.mapInArrow(task, PARSED_DDL))
     # On disk: payloads are packed already, and memory is for the joins to come.

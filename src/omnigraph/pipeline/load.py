@@ -21,15 +21,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, OmnigraphError
-from omnigraph.load.phases import Phase
-from omnigraph.load.rejects import RejectFile
+from omnigraph.input.phases import Phase
+from omnigraph.input.publishing import LoadDone, LoadRequest
+from omnigraph.input.rejects import RejectFile
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.pipeline.check.run import Checked, check
 from omnigraph.pipeline.check.subject import InputTable, Intake, Subject
 from omnigraph.pipeline.committed import PinnedState
-from omnigraph.pipeline.engine import input_bytes
-from omnigraph.pipeline.entry import LoadDone, LoadRequest
 from omnigraph.pipeline.errors import translated
 from omnigraph.pipeline.input import ParsedInput, parse_input
 from omnigraph.pipeline.progress import Watch
@@ -173,14 +172,12 @@ class _Load:
         self._schema = schema.hash
         self._parsed = parse_input(
             self._pipeline,
-            self._load.source,
+            self._load.given,
             schema.catalog,
-            type_name=self._load.type_name,
-            mapping=self._load.mapping,
             run_id=self._run_id,
         )
         if self._load.progress is not None:
-            self._load.progress(input_bytes(self._load.source) or sum(self.rows.values()))
+            self._load.progress(self._load.given.size_bytes or sum(self.rows.values()))
         return self._parsed
 
     def _subject(self, txn: WriteTxn, parsed: ParsedInput) -> Subject:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.errors import UsageError
-from omnigraph.pipeline.engine import Engine
+from omnigraph.input.engine import Engine
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import open_pinned

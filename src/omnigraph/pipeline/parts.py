@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.ids import SystemIds
-from omnigraph.load.rows import LoadedRows
-from omnigraph.load.run import load_rows
-from omnigraph.load.tables import rows_from_table
+from omnigraph.input.loaded_rows import LoadedRows
+from omnigraph.input.publishing import load_rows
+from omnigraph.input.tables import rows_from_table
 from omnigraph.pipeline.pinning import opened
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.lookup import type_named

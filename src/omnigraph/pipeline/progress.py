@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.ids import SystemIds
-from omnigraph.load.phases import LoadPhase, Phase, TellPhase
+from omnigraph.input.phases import LoadPhase, Phase, TellPhase
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,10 +18,16 @@ import numpy as np
 
 from omnigraph.errors import ParameterError
 from omnigraph.lang.suggest import did_you_mean
-from omnigraph.load.strictjson import LineRefused, parse_line
-from omnigraph.load.values import INTEGER_RANGES, ValueRefused, converter, is_missing, shown
 from omnigraph.query.typed import ParamDecl
 from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.property_values import (
+    INTEGER_RANGES,
+    ValueRefused,
+    converter,
+    is_missing,
+    shown,
+)
+from omnigraph.schema.strict_json import LineRefused, parse_line
 from omnigraph.schema.temporal import day_of, instant_of
 
 Convert = Callable[[Any], Any]

@@ -30,6 +30,11 @@ _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 """What JSON must escape inside a string; everything else stands for itself."""
 
 
+def is_keyed(graph_type: GraphType) -> bool:
+    """Whether the id follows from other values of the row."""
+    return bool(graph_type.key) or (isinstance(graph_type, EdgeType) and graph_type.keyed)
+
+
 def canonical_ids(graph_type: GraphType, rows: pa.Table) -> pa.StringArray:
     """The id of each row; null where a key member is null.
 

@@ -77,6 +77,17 @@ def find_inputs(path: str, environ: Mapping[str, str] | None = None) -> list[Inp
     return _on_disk(path, Path(unquote(rest.removeprefix("localhost")) if separator else path))
 
 
+def is_plain(path: str) -> bool:
+    """Whether a path is not that of a pipe or a device; what is not there is plain."""
+    if "://" in path:
+        return True
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return True  # Finding it tells what is wrong.
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
 # -- finding -------------------------------------------------------------------------------------
 
 
@@ -175,6 +186,8 @@ class InputReader:
     def __init__(self, file: InputFile) -> None:
         self._file = file
         self._descriptor: int | None = None
+        self.done = 0
+        """How far a stream of it was read."""
         with _told(), translated(f"opening {file.name}"):
             self._store = _store_of(file.bucket) if file.bucket is not None else None
             if file.bucket is None:
@@ -210,6 +223,14 @@ class InputReader:
             if self._store is not None:
                 return self._get(offset, size)
             return self._pread(offset, size)
+
+    def head(self, size: int) -> bytes:
+        """The first bytes."""
+        return self.read_at(0, size)
+
+    def seekable(self) -> io.BufferedReader:
+        """The same as ``stream``."""
+        return self.stream()
 
     def stream(self) -> io.BufferedReader:
         """The whole file as a stream that can seek."""
@@ -284,6 +305,7 @@ class _Stream(io.RawIOBase):
         content = self._reader.read_at(self._at, len(buffer))
         buffer[: len(content)] = content
         self._at += len(content)
+        self._reader.done = self._at
         return len(content)
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from omnigraph.errors import Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
+from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.migrate.constraints import Rule, key_of, member, rules_of
 from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.plan import needs_check, stricter
@@ -29,7 +30,7 @@ from omnigraph.write.rules.arrays import pc, true_at, union
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints
 from omnigraph.write.rules.findings import Finding, count, first, row_finding
-from omnigraph.write.rules.identity import check_derived, identity_members, is_keyed
+from omnigraph.write.rules.identity import check_derived, identity_members
 from omnigraph.write.rules.image import TableImage, bounded
 from omnigraph.write.rules.unique import check_repeats
 from omnigraph.write.rules.values import check_values

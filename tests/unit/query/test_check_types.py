@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.lang.source import Source, Span
-from omnigraph.load.values import INTEGER_RANGES
 from omnigraph.query import ast, typed
 from omnigraph.query.check.constants import SINGLE, exactly, fit, in_one_type, nearest_f32, single
 from omnigraph.query.check.context import Context
 from omnigraph.query.findings import Findings
 from omnigraph.schema.catalog import Scalar
+from omnigraph.schema.property_values import INTEGER_RANGES
 
 
 def right(condition, params=""):

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import ErrorKind, ParameterError
-from omnigraph.load.values import INTEGER_RANGES
 from omnigraph.query.params import bind, parse_params
 from omnigraph.query.typed import ParamDecl
 from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.property_values import INTEGER_RANGES
 
 
 def of(scalar, **kwargs):

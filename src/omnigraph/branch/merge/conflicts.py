@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.branch.merge.images import ENDPOINTS
 from omnigraph.errors import MergeConflictError
-from omnigraph.load.jsontext import json_objects
+from omnigraph.schema.json_text import json_objects
 from omnigraph.write.rules.words import text_of
 
 Record = Mapping[str, Any]

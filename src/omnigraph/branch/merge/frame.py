@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.branch.merge.images import ENDPOINTS, Images, MergeProperty
-from omnigraph.load.jsontext import json_text
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Backfill, GraphType
+from omnigraph.schema.json_text import json_text
 from omnigraph.schema.migrate.columns import column_of
 from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.reconcile import Prefer

@@ -34,11 +34,12 @@ from omnigraph.branch.merge.conflicts import Entity
 from omnigraph.branch.merge.images import ENDPOINTS, Choices, Images
 from omnigraph.branch.merge.threeway import BASE, GIVEN, OURS, THEIRS, Contested, Verdict
 from omnigraph.errors import InputError, UsageError
-from omnigraph.load.strictjson import LineRefused, parse_line
-from omnigraph.load.values import ValueRefused, converter
-from omnigraph.load.values import text as text_value
 from omnigraph.schema.catalog import GraphType
-from omnigraph.write.rules.identity import identity_members, is_keyed
+from omnigraph.schema.identity import is_keyed
+from omnigraph.schema.property_values import ValueRefused, converter
+from omnigraph.schema.property_values import text as text_value
+from omnigraph.schema.strict_json import LineRefused, parse_line
+from omnigraph.write.rules.identity import identity_members
 
 _SIDES = {"ours": OURS, "theirs": THEIRS, "base": BASE}
 

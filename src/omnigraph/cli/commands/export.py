@@ -140,7 +140,7 @@ def _export_here(
 def _export_on_spark(
     settings: Settings, view: SnapshotView, place: str, form: str, types: tuple[str, ...]
 ) -> None:
-    from omnigraph.load.phases import LoadPhase, Phase
+    from omnigraph.input.phases import LoadPhase, Phase
     from omnigraph.view import export_format
 
     hush_libraries()

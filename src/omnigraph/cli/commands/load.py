@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import click
 
@@ -33,7 +32,7 @@ from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from omnigraph.load.jsonl import JsonlSource
+    from omnigraph.input.streams import GivenStream
 
 STDIN = "-"
 
@@ -43,10 +42,12 @@ STDIN = "-"
     epilog=examples(
         "omnigraph load ./fleet --data vessels.jsonl --data calls.jsonl --mode append",
         "omnigraph load ./fleet --data new.jsonl --mode merge --as alice --message 'June'",
-        "zcat dump.jsonl.gz | omnigraph load ./fleet --data - --mode overwrite",
+        "omnigraph load ./fleet --data dump.jsonl.gz --mode overwrite",
+        "sqlite3 -csv -header port.db 'select * from calls' | \\\n"
+        "    omnigraph load ./fleet --data - --type CallsAt --mode append",
         "omnigraph load ./fleet --data june.jsonl --mode merge --branch june --from main",
         "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
-        "omnigraph load ./fleet --data s3://lake/june/ --mode merge --engine spark --rejects r.txt",
+        "omnigraph load ./fleet --data s3://lake/june/ --mode merge --rejects rejects.jsonl",
     ),
 )
 @target_options
@@ -57,15 +58,16 @@ STDIN = "-"
     multiple=True,
     required=True,
     metavar="FILE",
-    help="A JSONL file, or - for stdin; on Spark also a CSV or Parquet file with --type, a folder, "
-    "a pattern, an s3:// path. May be repeated: all files are one commit.",
+    help="A JSONL file, or with --type a CSV, TSV, Parquet or Arrow file; a folder, a pattern, an "
+    "s3:// path, - for stdin; also packed with gzip or zstd. May be repeated: all files are one "
+    "commit.",
 )
 @click.option(
     "--type",
     "type_name",
     type=WORDS,
     metavar="NAME",
-    help="The node or edge type that CSV and Parquet files hold.",
+    help="The node or edge type that CSV, TSV, Parquet and Arrow files hold.",
 )
 @click.option(
     "--mode",
@@ -79,7 +81,7 @@ STDIN = "-"
     type=click.Choice(["auto", "local", "spark"]),
     default="auto",
     show_default=True,
-    help="local: this process. spark: for more than it can hold. auto: by kind and size of input.",
+    help="local: this process. spark: for more than it can hold. auto: by the size of the input.",
 )
 @click.option(
     "--rejects",
@@ -135,7 +137,7 @@ def load_command(
     place = target(uri, store)
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give --data - once")
-    if STDIN in files and (engine == "spark" or any(f.startswith("s3://") for f in files)):
+    if STDIN in files and engine == "spark":
         raise UsageError("Spark reads files, not stdin", hint="write it to a file first")
     if start is not None and branch.strip() == "main":
         raise UsageError("--from makes a branch, and main is there", hint="name it with --branch")
@@ -150,11 +152,11 @@ def load_command(
     with open_graph(place, durability=durability) as graph:
         if STDIN in files and is_terminal(sys.stdin):
             output.notice("reading from the terminal; end with Ctrl-D")
-        source, total_bytes = _source(files)
+        source = _source(files)
         started_s = clock.monotonic_s()
         settings.writing = not dry_run
         new = branch_for(graph, branch, start, actor=actor, dry_run=dry_run)
-        with new as written, output.meter("reading", total_bytes, Unit.BYTES) as meter:
+        with new as written, output.meter("reading", _size(source), Unit.BYTES) as meter:
             result = graph.load(
                 source,
                 mode=mode,
@@ -174,35 +176,26 @@ def load_command(
         answered()
 
 
-def _source(files: Sequence[str]) -> tuple[Any, int | None]:
-    """What to load, and its size if all of it is in plain files.
-
-    Only plain files may be handed over as paths: the library reads those again when it has to
-    repeat an attempt, and a pipe such as /dev/fd/63 would be empty the second time.
-    """
-    if any(name.startswith("s3://") for name in files):
-        return list(files), None
-    paths = [Path(name) for name in files if name != STDIN]
-    # What is not there counts as plain: the library tells what is wrong with it. It finds the files
-    # of a folder, too.
-    plain = len(paths) == len(files) and all(not p.exists() or _is_plain(p) for p in paths)
-    if plain:
-        return paths, sum(p.stat().st_size for p in paths if p.is_file())
-    return [_stream(name) for name in files], None
+def _source(files: Sequence[str]) -> list[str | GivenStream]:
+    """What to load."""
+    return [_stdin() if name == STDIN else name for name in files]
 
 
-def _is_plain(path: Path) -> bool:
-    return path.is_file() or path.is_dir()
+def _stdin() -> GivenStream:
+    from omnigraph.input.streams import GivenStream
 
-
-def _stream(name: str) -> JsonlSource:
-    from omnigraph.load.jsonl import JsonlSource, file_source
-
-    if name != STDIN:
-        return file_source(name)
     if cast("TextIO | None", sys.stdin) is None:
         raise UsageError("stdin is closed", hint="give the path of a file")
-    return JsonlSource(name="<stdin>", open=lambda: cast(BinaryIO, sys.stdin.buffer))
+    return GivenStream(name="<stdin>", open=lambda: cast(BinaryIO, sys.stdin.buffer))
+
+
+def _size(source: Sequence[str | GivenStream]) -> int | None:
+    """The size of files on this machine, for the meter; on a bucket it is not worth a request."""
+    from omnigraph.input.sources import sort_out
+
+    if any(not isinstance(name, str) or name.startswith("s3://") for name in source):
+        return None
+    return sort_out(source).size_bytes
 
 
 def _confirm(settings: Settings, place: str, *, stdin_is_free: bool) -> None:

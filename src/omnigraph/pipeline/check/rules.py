@@ -43,8 +43,9 @@ from omnigraph.pipeline.check.judge import (
 )
 from omnigraph.pipeline.check.subject import InputTable, Subject
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType
+from omnigraph.schema.identity import is_keyed
 from omnigraph.write.delta import WriteMode
-from omnigraph.write.rules.identity import identity_members, is_keyed
+from omnigraph.write.rules.identity import identity_members
 from omnigraph.write.rules.image import bounded
 
 

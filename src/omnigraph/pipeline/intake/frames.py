@@ -9,16 +9,17 @@ stands before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from omnigraph.load.problems import Problem, input_error
-from omnigraph.pipeline.intake.columns import check_types, piece_of, table_shape
-from omnigraph.pipeline.intake.parsed import Piece
-from omnigraph.pipeline.intake.units import TableShape
+from omnigraph.input.pieces import Piece
+from omnigraph.input.plan import PlannedMember
+from omnigraph.input.problems import Problem, input_error
+from omnigraph.input.table_shape import check_types, piece_of, table_shape
+from omnigraph.input.units import TableShape
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.faults import short
 
@@ -42,20 +43,18 @@ class PlannedFrame:
     """Index among all sources."""
 
 
-def plan_frame(
-    frame: DataFrame,
-    graph_type: GraphType,
-    *,
-    mapping: Mapping[str, str] | None,
-    name: str,
-    group: int,
-    file: int,
-) -> PlannedFrame:
+def plan_frames(members: Sequence[PlannedMember]) -> list[PlannedFrame]:
     """Settle columns and their types. Raises InputError."""
+    return [_planned(member, group) for group, member in enumerate(members, start=1)]
+
+
+def _planned(planned: PlannedMember, group: int) -> PlannedFrame:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions
 
-    shape = table_shape(graph_type, frame.columns, mapping=mapping, source=name)
+    frame: DataFrame = planned.member.value
+    graph_type, name = planned.type, planned.member.label
+    shape = table_shape(graph_type, frame.columns, mapping=planned.member.columns, source=name)
     # By place: Spark looks for names without regard to case, and may find two.
     numbered = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
     places = {column: f"c{frame.columns.index(column)}" for _, column in shape.columns}
@@ -69,7 +68,9 @@ def plan_frame(
     types = {column: schema.field(place).type for column, place in places.items()}
     check_types(graph_type, shape, types, name)
     place = functions.monotonically_increasing_id().alias(_PLACE)
-    return PlannedFrame(frame=numbered.select(*wanted, place), shape=shape, group=group, file=file)
+    return PlannedFrame(
+        frame=numbered.select(*wanted, place), shape=shape, group=group, file=planned.index
+    )
 
 
 def column_places(shape: TableShape) -> list[str]:

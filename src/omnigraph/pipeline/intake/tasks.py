@@ -20,31 +20,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import InputError
 from omnigraph.ids import derived_ulids
-from omnigraph.load.problems import Problem
-from omnigraph.load.rows import is_keyed
-from omnigraph.pipeline.arrow import carried_schema, to_spark
-from omnigraph.pipeline.errors import task
-from omnigraph.pipeline.intake.csv import read_csv_unit
-from omnigraph.pipeline.intake.frames import read_batches, unit_of
-from omnigraph.pipeline.intake.jsonl import read_jsonl_unit
-from omnigraph.pipeline.intake.parquet import read_parquet_unit
-from omnigraph.pipeline.intake.parsed import (
+from omnigraph.input.packed import (
     FILE,
     LINE,
     PROBLEMS,
     Ledger,
     Packed,
-    Piece,
     pack_unit,
     unpacked,
 )
-from omnigraph.pipeline.intake.units import Format, TableShape, Unit, WorkPlan, group_unit
+from omnigraph.input.readers import read_unit
+from omnigraph.input.units import TableShape, WorkPlan, group_unit
+from omnigraph.pipeline.arrow import carried_schema, to_spark
+from omnigraph.pipeline.errors import task
+from omnigraph.pipeline.intake.frames import read_batches, unit_of
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.ir import from_ir
-from omnigraph.storage.inputs import UnreadableInput
 
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
@@ -61,11 +55,6 @@ _PROBLEM = pa.schema(
     ]
 )
 _ROWS_PER_BATCH_MAX = 1 << 15
-_READERS: dict[Format, Callable[[Unit, Catalog], Iterator[Piece]]] = {
-    Format.JSONL: read_jsonl_unit,
-    Format.CSV: read_csv_unit,
-    Format.PARQUET: read_parquet_unit,
-}
 
 
 @lru_cache(maxsize=4)
@@ -84,25 +73,9 @@ def file_task(ir: bytes, plan: WorkPlan) -> Task:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 unit = plan.unit(number)
-                yield from pack_unit(number, unit.file, _pieces(unit, _catalog(ir)))
+                yield from pack_unit(number, unit.file, read_unit(unit, _catalog(ir)))
 
     return run
-
-
-def _pieces(unit: Unit, catalog: Catalog) -> Iterator[Piece]:
-    lines = 0
-    try:
-        for piece in _READERS[unit.planned.format](unit, catalog):
-            lines += piece.line_count
-            yield piece
-        return
-    except UnreadableInput as error:
-        # Only who reads a file from its start knows where in it this happened.
-        packed = unit.planned.compression is not None
-        message = f"{error.reason} after line {lines}" if packed else error.reason
-    except InputError as error:
-        message = error.message
-    yield Piece(parts=(), problems=[Problem(message=message)], line_count=0)
 
 
 def frame_task(ir: bytes, shape: TableShape, group: int, file: int) -> Task:

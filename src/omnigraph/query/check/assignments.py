@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 from omnigraph.lang.source import Span
-from omnigraph.load.values import ValueRefused, decode_blob
 from omnigraph.query import ast, typed
 from omnigraph.query.check import search
 from omnigraph.query.check.comparisons import conversion_hint, unknown_enum_value
@@ -20,6 +19,7 @@ from omnigraph.query.check.context import EDGE_COLUMNS, ID_TYPE, Context
 from omnigraph.query.check.given import Given, assigned_value
 from omnigraph.query.codes import Code
 from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
+from omnigraph.schema.property_values import ValueRefused, decode_blob
 
 
 def check_assignments(

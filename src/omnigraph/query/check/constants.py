@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from omnigraph.lang.source import Span
-from omnigraph.load.values import INTEGER_RANGES
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.codes import Code
 from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.property_values import INTEGER_RANGES
 from omnigraph.schema.temporal import day_of, instant_of, parse_day, parse_instant
 
 SINGLE = {s: PropertyType(scalar=s) for s in Scalar if s is not Scalar.VECTOR}

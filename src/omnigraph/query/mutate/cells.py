@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 
 from omnigraph.errors import ParameterError
-from omnigraph.load.values import ValueRefused, converter, shown
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.schema.catalog import GraphType, PropertyType, Scalar
+from omnigraph.schema.property_values import ValueRefused, converter, shown
 
 _ID = PropertyType(scalar=Scalar.STRING)
 

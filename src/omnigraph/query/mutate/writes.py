@@ -25,9 +25,9 @@ from omnigraph.query.mutate.find import find_rows, whole_rows
 from omnigraph.query.mutate.images import Images
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.schema.identity import canonical_ids
+from omnigraph.schema.identity import canonical_ids, is_keyed
 from omnigraph.write.delta import TableDelta, WriteMode
-from omnigraph.write.rules.identity import identity_members, is_keyed
+from omnigraph.write.rules.identity import identity_members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from omnigraph.schema.catalog import EdgeType, GraphType
-from omnigraph.schema.identity import canonical_ids
+from omnigraph.schema.identity import canonical_ids, is_keyed
 from omnigraph.write.delta import TableDelta
 from omnigraph.write.rules.arrays import pc, true_at
 from omnigraph.write.rules.findings import Finding, member_values, row_finding
 from omnigraph.write.rules.words import not_derived, single
-
-
-def is_keyed(graph_type: GraphType) -> bool:
-    """Whether ids are derived from a declared key."""
-    return bool(graph_type.key) or (isinstance(graph_type, EdgeType) and graph_type.keyed)
 
 
 def identity_members(graph_type: GraphType) -> tuple[str, ...]:

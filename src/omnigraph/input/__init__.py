@@ -1,0 +1,1 @@
+"""Reading what is loaded: files, streams, records and tables, as typed rows."""

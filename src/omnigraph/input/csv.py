@@ -1,0 +1,233 @@
+"""CSV in a task: rows of one type, columns by the header.
+
+    unit -> blocks of whole records -> Arrow's CSV reader | cell by cell -> [csv] -> pieces
+
+A block goes through Arrow as a whole. If anything in it is unusual it is read record by record,
+which finds every mistake and its line. The two agree (`records` and `cells` say on what).
+
+A range begins behind a newline without knowing whether that stands within quotes. It assumes not,
+and says which bytes it has read; ranges that fit together prove all assumptions, from the first
+range on, and if they do not fit the file is read again by one task.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+
+from omnigraph.errors import InternalError
+from omnigraph.input.csv_cells import cell_converter, column_of, is_null
+from omnigraph.input.csv_records import (
+    CsvRecords,
+    Records,
+    cells_of,
+    cut_records,
+    has_lone_returns,
+    quotes_are_regular,
+)
+from omnigraph.input.jsonl_blocks import LINE_BYTES_MAX
+from omnigraph.input.jsonl_exact import RowCollector
+from omnigraph.input.pieces import Piece
+from omnigraph.input.problems import Problem
+from omnigraph.input.ranges import Block, text_blocks
+from omnigraph.input.record_shape import ShapedRow
+from omnigraph.input.streams import SourceReader
+from omnigraph.input.table_shape import NULL_ENDPOINT, property_type_of, typed_piece
+from omnigraph.input.units import PlannedFile, Unit
+from omnigraph.schema.catalog import Catalog, GraphType, PropertyType
+from omnigraph.schema.property_columns import ColumnRefused
+from omnigraph.schema.property_values import Converter, ValueRefused
+
+_RECORDS_AT_ONCE = 8192
+
+
+def csv_blocks(unit: Unit, reader: SourceReader) -> Iterator[Block]:
+    """The records of a unit. Raises ``UnreadableInput``."""
+    return text_blocks(unit, reader, CsvRecords())
+
+
+def csv_pieces(block: Block, unit: Unit, catalog: Catalog) -> Iterator[Piece]:
+    """The pieces of a block, in the order of its records."""
+    return read_csv_block(block, unit.planned, catalog)
+
+
+def read_csv_block(block: Block, planned: PlannedFile, catalog: Catalog) -> Iterator[Piece]:
+    """One block of whole records as pieces."""
+    shape = planned.shape
+    if shape is None:
+        raise InternalError("a CSV file without a shape")
+    graph_type = catalog.table(shape.table_key)
+    records = cut_records(block.text)
+    skip = int(np.searchsorted(records.starts, planned.header_stop - block.start))
+    whole = _read_columns(records, skip, planned, graph_type)
+    single = whole is None or bool(whole.problems)
+    pieces = _read_records(records, skip, planned, graph_type) if single else (whole,)
+    checksum, span = zlib.crc32(block.text), (block.start, block.stop)
+    for piece in pieces:
+        if piece is not None:
+            span_known = None if planned.in_order else span
+            yield replace(piece, checksum=checksum, span=span_known)
+
+
+# -- whole columns -------------------------------------------------------------------------------
+
+
+def _read_columns(
+    records: Records, skip: int, planned: PlannedFile, graph_type: GraphType
+) -> Piece | None:
+    """The block through Arrow, None to decline."""
+    shape, lines = planned.shape, records.lines[skip:]
+    start = int(records.starts[skip]) if len(lines) else len(records.text)
+    text = records.text[start:]
+    if shape is None or not records.closed or has_lone_returns(text):
+        return None
+    if len(lines) and int((records.stops - records.starts).max()) > LINE_BYTES_MAX:
+        return None
+    if not lines.size:
+        return Piece(parts=(), problems=(), line_count=records.line_count)
+    if not quotes_are_regular(text, planned.delimiter):
+        return None
+    try:
+        text.decode()
+        table = _parse(text, planned)
+        if table.num_rows != len(lines):
+            return None
+        arrays = {
+            name: column_of(_one_chunk(table, place), property_type_of(graph_type, name))
+            for place, (name, _) in enumerate(shape.columns)
+        }
+    except (pa.ArrowException, ColumnRefused, UnicodeDecodeError):
+        return None
+    if any(arrays[end].null_count for end in ("src", "dst") if end in arrays):
+        return None
+    return typed_piece(graph_type, arrays, lines, records.line_count)
+
+
+def _parse(text: bytes, planned: PlannedFile) -> pa.Table:
+    """The wanted columns as text, in the order of the shape."""
+    # By place and not by name: a column that nobody wants may be called as another one.
+    names = [str(place) for place in range(len(planned.header))]
+    columns = planned.shape.columns if planned.shape else ()
+    wanted = [names[planned.header.index(column)] for _, column in columns]
+    return pcsv.read_csv(
+        pa.BufferReader(text),
+        read_options=pcsv.ReadOptions(
+            use_threads=False, block_size=len(text) + 1, column_names=names
+        ),
+        parse_options=pcsv.ParseOptions(
+            delimiter=planned.delimiter, newlines_in_values=b'"' in text, ignore_empty_lines=True
+        ),
+        convert_options=pcsv.ConvertOptions(
+            column_types={name: pa.string() for name in wanted},
+            include_columns=wanted,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            check_utf8=True,
+        ),
+    )
+
+
+def _one_chunk(table: pa.Table, place: int) -> pa.Array:
+    column = table.column(place)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+# -- record by record ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """One column of the table and the cell that fills it."""
+
+    name: str
+    label: str
+    cell: int
+    kind: PropertyType
+    convert: Converter
+
+
+def _read_records(
+    records: Records, skip: int, planned: PlannedFile, graph_type: GraphType
+) -> Iterator[Piece]:
+    """Every record on its own, every problem with its line; few records at a time."""
+    columns = [
+        _Column(
+            name=name,
+            label=column,
+            cell=planned.header.index(column),
+            kind=(kind := property_type_of(graph_type, name)),
+            convert=cell_converter(kind),
+        )
+        for name, column in (planned.shape.columns if planned.shape else ())
+    ]
+    count, before = len(records.starts), 0
+    for start in range(skip, max(count, skip + 1), _RECORDS_AT_ONCE):
+        stop = min(start + _RECORDS_AT_ONCE, count)
+        lines = records.line_count if stop >= count else int(records.lines[stop]) - 1
+        some = ((int(records.lines[i]) - before, records.raw(i)) for i in range(start, stop))
+        yield _read_some(some, lines - before, planned, columns, graph_type)
+        before = lines
+
+
+def _read_some(
+    records: Iterable[tuple[int, bytes]],
+    line_count: int,
+    planned: PlannedFile,
+    columns: Sequence[_Column],
+    graph_type: GraphType,
+) -> Piece:
+    collector = RowCollector()
+    problems: list[Problem] = []
+    texts: dict[int, bytes] = {}
+    for line, raw in records:
+        texts[line] = raw
+        values = _record_values(raw, planned, columns)
+        if isinstance(values, dict):
+            collector.add(ShapedRow(type=graph_type, values=values), line)
+        else:
+            problems += [Problem(line=line, column=p.column, message=p.message) for p in values]
+    parts, mismatches = collector.parts(_RECORDS_AT_ONCE)
+    return Piece(
+        parts=parts,
+        problems=sorted([*problems, *mismatches], key=lambda p: p.line or 0),
+        line_count=line_count,
+        text_of=texts.get,
+    )
+
+
+def _record_values(
+    raw: bytes, planned: PlannedFile, columns: Sequence[_Column]
+) -> dict[str, object] | list[Problem]:
+    if len(raw) > LINE_BYTES_MAX:
+        message = f"the record is longer than {LINE_BYTES_MAX >> 20} MiB"
+        return [Problem(message=f"{message} (is a quote not closed?)")]
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        place = f"byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the record"
+        return [Problem(message=f"not valid UTF-8: {place}")]
+    cells = cells_of(text, planned.delimiter)
+    if isinstance(cells, Problem):
+        return [cells]
+    if len(cells) != len(planned.header):
+        return [Problem(message=f"expected {len(planned.header)} values, got {len(cells)}")]
+    values: dict[str, object] = {}
+    problems: list[Problem] = []
+    for column in columns:
+        cell, message = cells[column.cell], None
+        if is_null(cell, column.kind):
+            message = NULL_ENDPOINT if column.name in ("src", "dst") else None
+        else:
+            try:
+                values[column.name] = column.convert(cell.text)
+            except ValueRefused as refused:
+                message = str(refused)
+        if message is not None:
+            problems.append(Problem(message=f"column '{column.label}': {message}"))
+    return problems or values

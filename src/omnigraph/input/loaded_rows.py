@@ -1,0 +1,154 @@
+"""Rows of one type on their way out of a reader: parts, their ids, and the finished table.
+
+    fast | exact | records | tables -> parts -> [rows] -> LoadedRows -> delta
+
+Readers produce parts (a piece of input, one type); here parts become one table per type. Ids of
+keyed types are settled per part, because a wrong `id` must be reported with its line; fresh ids are
+drawn once at the end, so that they do not depend on how the input was cut. Whether values keep the
+rules of the schema is not asked here.
+"""
+
+# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.ids import IdSource
+from omnigraph.input.problems import PROBLEMS_MAX
+from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.identity import canonical_ids, is_keyed
+from omnigraph.schema.property_values import shown
+from omnigraph.write.delta import Origins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedRows:
+    """All rows of one type that a reader found, in input order."""
+
+    type: GraphType
+    rows: pa.Table
+    """Exactly the columns of ``schema.arrow.table_schema(type)``. ``id`` is filled, except where a
+    member of the key is null; a missing required value is null. The validator reports both."""
+    origins: Origins
+    ids_fresh: bool = False
+    """Every id was drawn just now: none can exist already, so nobody needs to look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of one type from one piece of one source."""
+
+    type: GraphType
+    rows: pa.Table
+    """In the columns of ``table_schema(type)``; null ids of types without a key get a fresh one."""
+    lines: npt.NDArray[np.int64]
+    source: int = 0
+
+    def placed(self, source: int, lines_before: int) -> Part:
+        """The same part, placed in its source instead of in a block of it."""
+        return replace(self, source=source, lines=self.lines + lines_before)
+
+
+def id_is_property(graph_type: GraphType) -> bool:
+    """Whether the type declares ``id: String @key``: then `id` is given, never derived."""
+    return "id" in graph_type.by_name
+
+
+def settle_ids(
+    graph_type: GraphType, rows: pa.Table, *, mismatches_max: int = PROBLEMS_MAX
+) -> tuple[pa.Table, list[tuple[int, str]]]:
+    """Put canonical ids in place of given ones where the type has a key.
+
+    Returns the rows, and position and message of the first given ids that contradict the key. A
+    null member of the key contradicts nothing: the validator reports it.
+    """
+    if not is_keyed(graph_type) or id_is_property(graph_type):
+        return rows, []
+    canonical = pa.chunked_array([canonical_ids(graph_type, rows)], pa.string())
+    given = rows.column("id")
+    mismatches: list[tuple[int, str]] = []
+    if given.null_count < len(given):
+        differs = pc.fill_null(pc.not_equal(given, canonical), False).to_numpy()
+        mismatches = [
+            (i, _mismatch(given[i].as_py(), canonical[i].as_py()))
+            for i in np.flatnonzero(differs)[:mismatches_max].tolist()
+        ]
+    return rows.set_column(0, rows.schema.field(0), canonical), mismatches
+
+
+def _mismatch(given: str, canonical: str) -> str:
+    return f"id {shown(given)} is not the id that the key gives ({shown(canonical)}); leave it out"
+
+
+def in_line_order(parts: Sequence[Part]) -> Part:
+    """One part out of several of one type from one block, rows in the order of lines."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = pa.concat_tables([p.rows for p in parts])
+    lines = np.concatenate([p.lines for p in parts])
+    if np.any(lines[1:] < lines[:-1]):
+        order = np.argsort(lines, kind="stable")
+        rows, lines = rows.take(pa.array(order)), lines[order]
+    return Part(type=parts[0].type, rows=rows, lines=lines, source=parts[0].source)
+
+
+def finish(
+    parts: Iterable[Part], source_names: Sequence[str], ids: IdSource
+) -> dict[str, LoadedRows]:
+    """Parts in input order -> one table per type, in order of first mention."""
+    by_key: dict[str, list[Part]] = {}
+    for part in parts:
+        by_key.setdefault(part.type.table_key, []).append(part)
+    return _finish_types(by_key, tuple(source_names), ids)
+
+
+def _finish_types(
+    by_key: Mapping[str, list[Part]], names: tuple[str, ...], ids: IdSource
+) -> dict[str, LoadedRows]:
+    loaded: dict[str, LoadedRows] = {}
+    for table_key, parts in by_key.items():
+        graph_type = parts[0].type
+        rows = pa.concat_tables([p.rows for p in parts])
+        ids_fresh = False
+        if not is_keyed(graph_type):
+            ids_fresh = rows.column("id").null_count == rows.num_rows
+            rows = rows.set_column(0, rows.schema.field(0), with_fresh_ids(rows.column("id"), ids))
+        counts = [len(p.lines) for p in parts]
+        sources = np.array([p.source for p in parts], dtype=np.int32)
+        loaded[table_key] = LoadedRows(
+            type=graph_type,
+            rows=rows,
+            origins=Origins(
+                names=names,
+                name_index=np.repeat(sources, counts),
+                lines=np.concatenate([p.lines for p in parts]),
+            ),
+            ids_fresh=ids_fresh,
+        )
+    return loaded
+
+
+def with_fresh_ids(given: pa.ChunkedArray, ids: IdSource) -> pa.ChunkedArray:
+    """The given ids with every null replaced by a fresh one; ascending in row order."""
+    missing = given.null_count
+    if not missing:
+        return given
+    fresh, used, chunks = ids.ulids(missing), 0, list[pa.Array]()
+    for chunk in given.chunks:
+        drawn = fresh.slice(used, chunk.null_count)
+        used += chunk.null_count
+        if chunk.null_count == len(chunk):
+            chunks.append(drawn)
+        elif chunk.null_count:
+            chunks.append(pc.replace_with_mask(chunk, chunk.is_null(), drawn))
+        else:
+            chunks.append(chunk)
+    return pa.chunked_array(chunks, pa.string())

@@ -1,0 +1,306 @@
+"""The rows of the parsed frame: what a unit of input gives, packed so that it can be kept.
+
+    pieces of a unit -> [parsed] -> (kind, unit, file, before, rows, payload) -> persisted
+    persisted rows   -> [parsed] -> typed rows, problems, the ledger of units
+
+One frame holds the rows of all types, because the input is read once. A payload is an Arrow stream
+(zstd) of rows of one type from one piece of input, in the columns of the type's table, and `_line`.
+Lines count from the piece; `before` says how many lines of the unit stand before it, and the ledger
+how many lines of the file before the unit. So no task needs to know what another one has counted.
+
+    kind        payload                                             rows
+    node:T      typed rows and `_line`                              how many
+    !problems   (line, column, message, text) of what is wrong      how many
+    !unit       JSON: lines, problems, rows by type, a checksum     0; one per unit, the last
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+from omnigraph.errors import InputError
+from omnigraph.input.loaded_rows import Part
+from omnigraph.input.pieces import Piece, TextOf, shown_text
+from omnigraph.input.problems import Problem
+from omnigraph.schema.identity import is_keyed
+
+PARSED_DDL = (
+    "kind string, unit bigint, file int, before bigint, rows bigint, payload binary"  # as _PARSED
+)
+PROBLEMS, UNIT = "!problems", "!unit"
+LINE, FILE = "_line", "_file"
+_PARSED = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("unit", pa.int64()),
+        ("file", pa.int32()),
+        ("before", pa.int64()),
+        ("rows", pa.int64()),
+        ("payload", pa.binary()),
+    ]
+)
+_PROBLEM = pa.schema(
+    [
+        ("line", pa.int64()),
+        ("column", pa.int32()),
+        ("message", pa.string()),
+        ("text", pa.string()),
+    ]
+)
+_FIRST_LINE = b"first-line"
+"""In the metadata of rows that stand in lines without a gap; they have no `_line`."""
+_WRITE = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
+"""As fast as LZ4 and half as large: what passes to Spark and back costs more than packing it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitStats:
+    """What one unit held. Equal whenever the same unit of the same input is read."""
+
+    unit: int
+    file: int
+    lines: int
+    problems: int
+    checksum: int
+    rows: Mapping[str, tuple[int, int]]
+    """By table key, in order of first mention: rows, and how many of them came with an id."""
+    span: tuple[int, int] | None = None
+
+    def to_bytes(self) -> bytes:
+        """The canonical form: equal bytes mean an equal unit."""
+        return orjson.dumps(
+            {
+                "lines": self.lines,
+                "problems": self.problems,
+                "checksum": self.checksum,
+                "rows": [[key, *counts] for key, counts in self.rows.items()],
+                "span": self.span,
+            }
+        )
+
+    @classmethod
+    def from_bytes(cls, unit: int, file: int, content: bytes) -> UnitStats:
+        """The inverse of ``to_bytes``."""
+        found: dict[str, Any] = orjson.loads(content)
+        span = found["span"]
+        return cls(
+            unit=unit,
+            file=file,
+            lines=found["lines"],
+            problems=found["problems"],
+            checksum=found["checksum"],
+            rows={key: (rows, given) for key, rows, given in found["rows"]},
+            span=None if span is None else (span[0], span[1]),
+        )
+
+
+# -- packing -------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class _Tally:
+    """One unit on its way: what was seen of it so far."""
+
+    unit: int
+    file: int
+    lines: int = 0
+    problems: int = 0
+    checksum: int = 0
+    rows: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    span: tuple[int, int] | None = None
+
+    def take(self, piece: Piece) -> list[tuple[str, int, bytes]]:
+        """The entries of a piece, and what they count is added up."""
+        entries: list[tuple[str, int, bytes]] = []
+        for part in piece.parts:
+            key, given = part.type.table_key, 0
+            if not is_keyed(part.type):
+                ids = part.rows.column("id")
+                given = len(ids) - ids.null_count
+            rows, before = self.rows.get(key, (0, 0))
+            self.rows[key] = (rows + len(part.lines), before + given)
+            entries.append((key, len(part.lines), _pack_part(part)))
+        if piece.problems:
+            self.problems += len(piece.problems)
+            packed = _pack_problems(piece.problems, piece.text_of)
+            entries.append((PROBLEMS, len(piece.problems), packed))
+        self.checksum = zlib.crc32(piece.checksum.to_bytes(8, "little"), self.checksum)
+        if piece.span is not None:
+            self.span = (self.span[0] if self.span else piece.span[0], piece.span[1])
+        return entries
+
+    def batch(self, entries: list[tuple[str, int, bytes]]) -> pa.RecordBatch:
+        """Entries as a batch of the parsed frame."""
+        count = len(entries)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array([e[0] for e in entries], pa.string()),
+                pa.array([self.unit] * count, pa.int64()),
+                pa.array([self.file] * count, pa.int32()),
+                pa.array([self.lines] * count, pa.int64()),
+                pa.array([e[1] for e in entries], pa.int64()),
+                pa.array([e[2] for e in entries], pa.binary()),
+            ],
+            schema=_PARSED,
+        )
+
+    def stats(self) -> UnitStats:
+        """What the unit held in the end."""
+        return UnitStats(
+            unit=self.unit,
+            file=self.file,
+            lines=self.lines,
+            problems=self.problems,
+            checksum=self.checksum,
+            rows=self.rows,
+            span=self.span,
+        )
+
+
+def pack_unit(unit: int, file: int, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+    """Everything that a unit gives, piece by piece, and its statistics at the end."""
+    tally = _Tally(unit=unit, file=file)
+    for piece in pieces:
+        entries = tally.take(piece)
+        if entries:
+            yield tally.batch(entries)
+        tally.lines += piece.line_count
+    yield tally.batch([(UNIT, 0, tally.stats().to_bytes())])
+
+
+def _pack_part(part: Part) -> bytes:
+    lines = part.lines
+    first, count = int(lines[0]), len(lines)
+    if int(lines[-1]) == first + count - 1 and bool((np.diff(lines) == 1).all()):
+        # Nearly always one row follows the other, and the first line says it all.
+        return _packed(part.rows.replace_schema_metadata({_FIRST_LINE: str(first)}))
+    return _packed(part.rows.append_column(LINE, pa.array(lines.astype(np.int32))))
+
+
+def _pack_problems(problems: Sequence[Problem], text_of: TextOf) -> bytes:
+    texts = [None if p.line is None else shown_text(text_of(p.line)) for p in problems]
+    columns = [
+        pa.array([p.line for p in problems], pa.int64()),
+        pa.array([p.column for p in problems], pa.int32()),
+        pa.array([_encodable(p.message) for p in problems], pa.string()),
+        pa.array(texts, pa.string()),
+    ]
+    return _packed(pa.Table.from_arrays(columns, schema=_PROBLEM))
+
+
+def _encodable(message: str) -> str:
+    return message.encode(errors="backslashreplace").decode()
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_WRITE) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+# -- unpacking -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """What the driver learnt of all units, for those who unpack: small, whatever the input is."""
+
+    files: tuple[str, ...]
+    units: npt.NDArray[np.int64]
+    """Ascending."""
+    before: npt.NDArray[np.int64]
+    """Lines of the same file before the unit."""
+    sums: npt.NDArray[np.uint32]
+    """Checksums of the statistics."""
+
+    @classmethod
+    def of(cls, files: tuple[str, ...], stats: Sequence[UnitStats]) -> Ledger:
+        """From the statistics of all units, ordered by unit."""
+        before: list[int] = []
+        lines = dict.fromkeys(range(len(files)), 0)
+        for one in stats:
+            before.append(lines[one.file])
+            lines[one.file] += one.lines
+        return cls(
+            files=files,
+            units=np.array([s.unit for s in stats], dtype=np.int64),
+            before=np.array(before, dtype=np.int64),
+            sums=np.array([zlib.crc32(s.to_bytes()) for s in stats], dtype=np.uint32),
+        )
+
+    def lines_before(self, unit: int, file: int) -> int:
+        """Lines of the file before the unit."""
+        return int(self.before[self._place(unit, file)])
+
+    def verify(self, unit: int, file: int, stats: bytes) -> None:
+        """Raise unless the unit is what it was when it was read first.
+
+        Kept rows can be lost with their machine and are then read again. An input that changed
+        meanwhile would silently lose rows: this is no bad input but a broken promise.
+        """
+        if self.sums[self._place(unit, file)] != zlib.crc32(stats):
+            raise self._changed(file)
+
+    def _place(self, unit: int, file: int) -> int:
+        place = int(np.searchsorted(self.units, unit))
+        if place == len(self.units) or self.units[place] != unit:
+            raise self._changed(file)
+        return place
+
+    def _changed(self, file: int) -> InputError:
+        return InputError(f"{self.files[file]}: the input changed while it was being loaded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """One unpacked row of the parsed frame."""
+
+    kind: str
+    unit: int
+    file: int
+    before: int
+    rows: pa.Table
+    """Without `_line`."""
+    lines: npt.NDArray[np.int64]
+    """In the piece; of problems none."""
+
+
+def unpacked(batches: Iterable[pa.RecordBatch], ledger: Ledger) -> Iterator[Packed]:
+    """The payloads of some rows of the parsed frame; units are compared with the ledger."""
+    for batch in batches:
+        kinds, units, files, before = (batch.column(i).to_pylist() for i in range(4))
+        payloads = batch.column(5)
+        for i, kind in enumerate(kinds):
+            if kind == UNIT:
+                ledger.verify(units[i], files[i], payloads[i].as_py())
+                continue
+            with pa.ipc.open_stream(payloads[i].as_buffer()) as stream:
+                table = stream.read_all()
+            rows, lines = _with_lines(table)
+            yield Packed(
+                kind=kind,
+                unit=units[i],
+                file=files[i],
+                before=ledger.lines_before(units[i], files[i]) + before[i],
+                rows=rows,
+                lines=lines,
+            )
+
+
+def _with_lines(table: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    first = (table.schema.metadata or {}).get(_FIRST_LINE)
+    if first is not None:
+        start = int(first)
+        return table.replace_schema_metadata(None), np.arange(start, start + table.num_rows)
+    if LINE not in table.column_names:
+        return table, np.empty(0, np.int64)
+    return table.drop_columns([LINE]), table.column(LINE).to_numpy().astype(np.int64)

@@ -1,0 +1,67 @@
+"""The reader of every format: blocks are read in order, and each becomes pieces in any thread.
+
+unit -> blocks (bytes are read) -> pieces (bytes are understood) -> [readers] -> a runner
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import InputError
+from omnigraph.input.csv import csv_blocks, csv_pieces
+from omnigraph.input.jsonl import jsonl_blocks, jsonl_pieces
+from omnigraph.input.pieces import Piece
+from omnigraph.input.problems import Problem
+from omnigraph.input.streams import SourceReader, open_source
+from omnigraph.input.table_files import arrow_batches, batch_pieces, parquet_batches
+from omnigraph.input.units import Format, Unit
+from omnigraph.schema.catalog import Catalog
+from omnigraph.storage.inputs import UnreadableInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatReader:
+    """How one format is read."""
+
+    blocks: Callable[[Unit, SourceReader], Iterator[Any]]
+    """Whole records of a unit, each block with ``done``: the bytes of the file read so far."""
+    pieces: Callable[[Any, Unit, Catalog], Iterator[Piece]]
+    """What a block holds."""
+
+
+READERS = {
+    Format.JSONL: FormatReader(blocks=jsonl_blocks, pieces=jsonl_pieces),
+    Format.CSV: FormatReader(blocks=csv_blocks, pieces=csv_pieces),
+    Format.PARQUET: FormatReader(blocks=parquet_batches, pieces=batch_pieces),
+    Format.ARROW: FormatReader(blocks=arrow_batches, pieces=batch_pieces),
+}
+
+
+def unit_blocks(unit: Unit) -> Iterator[Any]:
+    """The blocks of a unit, in order. Raises ``UnreadableInput``."""
+    with open_source(unit.planned.file) as reader:
+        yield from READERS[unit.planned.format].blocks(unit, reader)
+        reader.verify()
+
+
+def read_unit(unit: Unit, catalog: Catalog) -> Iterator[Piece]:
+    """All pieces of a unit, in order; that it cannot be read is a problem among the others."""
+    pieces, lines = READERS[unit.planned.format].pieces, 0
+    try:
+        for block in unit_blocks(unit):
+            for piece in pieces(block, unit, catalog):
+                lines += piece.line_count
+                yield piece
+    except (UnreadableInput, InputError) as error:
+        yield broken(unit, error, lines)
+
+
+def broken(unit: Unit, error: UnreadableInput | InputError, lines: int) -> Piece:
+    """That a unit cannot be read on after some lines, as a problem."""
+    message = error.reason if isinstance(error, UnreadableInput) else error.message
+    # Only a file that is read from its start tells where in it this happened.
+    if isinstance(error, UnreadableInput) and unit.planned.in_order:
+        message = f"{message} after line {lines}"
+    return Piece(parts=(), problems=[Problem(message=message)], line_count=0)
