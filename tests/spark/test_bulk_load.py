@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
 import pytest
 from bulk_cases import SCHEMA, World, split_jsonl, write_jsonl
 
@@ -217,3 +220,54 @@ def test_the_last_of_repeated_edges_stays_in_a_new_table(spark, tmp_path):
     ):
         load(graph, source, "append", spark)
     assert caught.value.total == 4
+
+
+TABLE = pa.table(
+    {
+        "name": [f"n{i}" for i in range(300)],
+        "age": pa.array([i % 90 if i % 7 else None for i in range(300)], pa.int64()),
+    }
+)
+
+
+def write_table(path: Path, table: pa.Table) -> Path:
+    match path.name.removesuffix(".gz").rpartition(".")[2]:
+        case "csv":
+            with pa.output_stream(str(path)) as out:  # Packed, if its name says so.
+                pcsv.write_csv(table, out)
+        case "tsv":
+            pcsv.write_csv(table, path, pcsv.WriteOptions(delimiter="\t"))
+        case "parquet":
+            pq.write_table(table, path, row_group_size=100)
+        case "arrow":
+            with pa.ipc.new_file(str(path), table.schema) as writer:
+                writer.write_table(table, max_chunksize=100)
+        case "arrows":
+            with pa.ipc.new_stream(str(path), table.schema) as writer:
+                writer.write_table(table, max_chunksize=100)
+        case _:
+            raise ValueError(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv", "a.parquet", "a.arrow", "a.arrows"])
+def test_every_format_gives_the_same_graph_and_the_same_problems(name, spark, tmp_path):
+    schema = "node Person { name: String @key  age: I32? }"
+    good = write_table(tmp_path / name, TABLE)
+    wrong = TABLE.set_column(1, "age", pa.array([2**40 if i % 50 == 9 else i for i in range(300)]))
+    bad = write_table(tmp_path / f"bad-{name}", wrong)
+    graphs, told = [], []
+    for engine in ("local", "spark"):
+        graph = omnigraph.init(tmp_path / engine, schema)
+        options = {"spark": spark} if engine == "spark" else {}
+        done = graph.load(good, type="Person", engine=engine, **options)
+        rejects = tmp_path / f"{engine}.jsonl"
+        with pytest.raises(InputError) as caught:
+            graph.load(bad, type="Person", mode="merge", engine=engine, rejects=rejects, **options)
+        lines = sorted(rejects.read_text().splitlines())
+        told.append((done.total_entities, caught.value.message, caught.value.details, lines))
+        graphs.append(content(graph))
+        graph.close()
+    assert graphs[0] == graphs[1]
+    assert told[0] == told[1]
+    assert len(told[0][3]) == 6

@@ -23,7 +23,7 @@ from omnigraph.input.other_formats import refuse_foreign_format
 from omnigraph.input.packed import UnitStats
 from omnigraph.input.problems import Problem, input_error
 from omnigraph.input.ranges import BOM
-from omnigraph.input.sources import ColumnsOf, Given, Kind, Member, found_files, unreadable
+from omnigraph.input.sources import ColumnsOf, Given, Kind, Member, unreadable
 from omnigraph.input.streams import GivenStream, SourceFile, SourceReader, open_source
 from omnigraph.input.table_files import (
     ARROW_FILE,
@@ -171,7 +171,7 @@ def plan_files(
     ``range_bytes`` is how large a unit should be; None: a file is one unit.
     """
     look = _Look(graph_type, member.columns, range_bytes)
-    files = found_files(member)
+    files = member.files
     if len(files) == 1:
         return [look.at(files[0])]
     with ThreadPoolExecutor(_LOOKERS, thread_name_prefix="omnigraph-look") as pool:
@@ -218,7 +218,7 @@ class _Look:
             cuts=(0, max(file.size, 1)) if whole else byte_cuts(file.size, self._range_bytes),
             delimiter="\t" if path.suffix == ".tsv" else ",",
         )
-        head = _head(reader, planned, _HEAD_BYTES)
+        head = _head(reader, planned, _HEAD_BYTES) if packed else raw
         kind = self._format(file.name, _SUFFIXES.get(path.suffix), head)
         planned = replace(planned, format=kind)
         if self._type is None or kind is Format.JSONL:

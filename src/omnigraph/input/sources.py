@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -58,6 +58,11 @@ class Member:
     columns: ColumnsOf | None = None
     """Which column fills which property; by their names if it is not said."""
 
+    @cached_property
+    def files(self) -> tuple[SourceFile, ...]:
+        """The files that paths lead to, and streams, in the order given; found once."""
+        return tuple(_found_files(self.value)) if self.kind is Kind.FILES else ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
@@ -67,10 +72,10 @@ class Given:
     paths: tuple[str, ...] = field(default=())
     """Of files and streams, as they were given."""
 
-    @cached_property
+    @property
     def files(self) -> tuple[SourceFile, ...]:
         """Every file and stream. Raises what is wrong with finding them."""
-        return tuple(f for m in self.members if m.kind is Kind.FILES for f in found_files(m))
+        return tuple(file for member in self.members for file in member.files)
 
     @property
     def repeatable(self) -> bool:
@@ -208,19 +213,16 @@ def _path(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def found_files(member: Member) -> list[SourceFile]:
-    """The files that paths lead to, and streams, in the order given."""
-    found: list[SourceFile] = []
-    for file in cast("tuple[str | GivenStream, ...]", member.value):
+def _found_files(given: Sequence[str | GivenStream]) -> Iterator[SourceFile]:
+    for file in given:
         if isinstance(file, GivenStream):
-            found.append(file)
+            yield file
         elif not is_plain(file):
             # A pipe, such as a shell makes of <(command): it can be read once, from its start.
             path = Path(file)
-            found.append(GivenStream(name=file, open=lambda path=path: path.open("rb")))
+            yield GivenStream(name=file, open=lambda path=path: path.open("rb"))
         else:
-            found += _found(file)
-    return found
+            yield from _found(file)
 
 
 def _found(path: str) -> list[InputFile]:
