@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark.sessions import pipeline_session
 
 sys.path.insert(0, str(Path(__file__).parent))
 from processes import Tree

@@ -31,10 +31,10 @@ import pyarrow.parquet as pq
 
 import omnigraph
 from omnigraph.manifest.snapshot import TableChange
-from omnigraph.pipeline.check.subject import Intake
-from omnigraph.pipeline.input import parse_input
-from omnigraph.pipeline.session import Pipeline, pipeline_session
-from omnigraph.pipeline.staging import Incoming, LoadFiles
+from omnigraph.spark.check.subject import Intake
+from omnigraph.spark.input import parse_input
+from omnigraph.spark.sessions import Pipeline, pipeline_session
+from omnigraph.spark.staging import Incoming, LoadFiles
 from omnigraph.write.delta import WriteMode
 from omnigraph.write.publish import WriteRequest, publish
 from omnigraph.write.stage import BulkChange

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.pipeline import gateway
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark import gateway
+from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.cluster import SparkCluster, run_spark_cluster
 
 sys.path.insert(0, str(Path(__file__).parent))

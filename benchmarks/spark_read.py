@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph
-from omnigraph.pipeline.datasource import register
-from omnigraph.pipeline.session import pipeline_session
-from omnigraph.pipeline.tables import PinnedGraph, table_frame
+from omnigraph.spark.datasource import register
+from omnigraph.spark.sessions import pipeline_session
+from omnigraph.spark.tables import PinnedGraph, table_frame
 
 sys.path.insert(0, str(Path(__file__).parent))
 from timing import Report, interleaved

@@ -45,7 +45,7 @@ from omnigraph.write.delta import WriteMode
 from omnigraph.write.init import initialise
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.handle import SparkGraph
+    from omnigraph.spark.handle import SparkGraph
 
 Uri = str | os.PathLike[str]
 

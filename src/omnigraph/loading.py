@@ -1,6 +1,6 @@
 """The way into a load: an engine is chosen by what is given, and carries the load out.
 
-graph.load(…) -> [loading] -> this process (input/publishing.py) | Spark (pipeline/load.py)
+graph.load(…) -> [loading] -> this process (input/publishing.py) | Spark (spark/load.py)
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def run_load(
     with RejectFile(rejects, load.given.paths) as out:
         if chosen is Engine.LOCAL:
             return load_locally(repository, load, out)
-        from omnigraph.pipeline.load import bulk_load
+        from omnigraph.spark.load import bulk_load
 
         return bulk_load(repository, load, out, spark=spark)
 
 
 def _spark_available() -> bool:
-    from omnigraph.pipeline.session import spark_available
+    from omnigraph.spark.sessions import spark_available
 
     return spark_available()

@@ -115,7 +115,7 @@ class Upkeep:
         ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
         which very many versions are kept to Spark. The outcome is the same.
         """
-        from omnigraph.pipeline.marking import marking
+        from omnigraph.spark.marking import marking
 
         repository = self._opened()
         policy = Policy(

@@ -30,7 +30,7 @@ from omnigraph.schema.json_rows import write_jsonl
 from omnigraph.schema.lookup import type_named
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.handle import SparkGraph
+    from omnigraph.spark.handle import SparkGraph
 
 
 class SnapshotView:
@@ -140,7 +140,7 @@ class SnapshotView:
         self, query: Query, params: Mapping[str, Any] | None, limits: Limits, spark: Any
     ) -> pa.Table:
         # Spark is an option, and slow to import.
-        from omnigraph.pipeline.query import query_snapshot
+        from omnigraph.spark.query import query_snapshot
 
         read, values = read_of(query), self._engine.values(query, params)
         snapshot = self._snapshot
@@ -167,7 +167,7 @@ class SnapshotView:
 
     def spark(self, session: Any = None) -> SparkGraph:
         """This snapshot in a Spark session; see ``Graph.spark``."""
-        from omnigraph.pipeline.handle import SparkGraph
+        from omnigraph.spark.handle import SparkGraph
 
         return SparkGraph(self._repository, self._snapshot, self._engine, session)
 

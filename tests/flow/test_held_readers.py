@@ -14,8 +14,8 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.retention import Policy
-from omnigraph.pipeline.scan import Scan
-from omnigraph.pipeline.tables import PinnedGraph
+from omnigraph.spark.scan import Scan
+from omnigraph.spark.tables import PinnedGraph
 
 SCHEMA = """
 node Person { name: String @key  age: I64 @index  bio: String? @index  pic: Blob? }

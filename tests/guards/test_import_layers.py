@@ -20,11 +20,11 @@ LAYERS = (
     ("input", "results"),
     ("query", "branch"),
     ("maintain",),
-    ("pipeline",),
+    ("spark",),
     ("view",),
     ("branching", "changes", "loading", "upkeep"),
     ("versions",),
-    ("graph", "spark"),
+    ("graph",),
     ("cli",),
     ("__main__",),
 )
@@ -34,7 +34,7 @@ FOREIGN = {
     "lance": "storage",
     "lance_namespace": "storage",
     "obstore": "storage",
-    "pyspark": "pipeline",
+    "pyspark": "spark",
 }
 FILES = sorted(SRC.rglob("*.py"))
 

@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.clock import SystemClock
-from omnigraph.pipeline import stage
+from omnigraph.spark import stage
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -89,7 +89,7 @@ def _flaky():
     def write(writing, batches):
         from pyspark import TaskContext
 
-        from omnigraph.pipeline.stage import _write
+        from omnigraph.spark.stage import _write
 
         answers = list(_write(writing, batches))
         context = TaskContext.get()
@@ -116,14 +116,14 @@ def test_an_attempt_that_fails_after_it_wrote_is_made_again(graph, files, on_clu
 DRIVER = """
 import json, sys
 import omnigraph
-from omnigraph.pipeline import stage
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark import stage
+from omnigraph.spark.sessions import pipeline_session
 
 uri, gate, arrived, conf, *files = sys.argv[1:]
 
 def write(writing, batches):
     from pathlib import Path
-    from omnigraph.pipeline.stage import _write
+    from omnigraph.spark.stage import _write
     answers = list(_write(writing, batches))
     Path(arrived).touch()
     Path(gate).open("rb").close()

@@ -16,10 +16,10 @@ import omnigraph
 from omnigraph.cli.main import app
 from omnigraph.errors import ConstraintError, InputError
 from omnigraph.input.sources import sort_out
-from omnigraph.pipeline.check.subject import Intake
-from omnigraph.pipeline.input import parse_input
-from omnigraph.pipeline.session import pipeline_session
-from omnigraph.pipeline.stage import Target, stage_rows
+from omnigraph.spark.check.subject import Intake
+from omnigraph.spark.input import parse_input
+from omnigraph.spark.sessions import pipeline_session
+from omnigraph.spark.stage import Target, stage_rows
 
 KINDS = 6
 MANY = "\n".join(
@@ -121,7 +121,7 @@ def test_a_file_that_goes_away_half_way_is_a_problem_of_the_input(
     spark, tmp_path: Path, monkeypatch
 ):
     """It was there when the input was looked at, and is not when a task reads it."""
-    from omnigraph.pipeline import input as reading
+    from omnigraph.spark import input as reading
 
     files = [tmp_path / f"{i}.jsonl" for i in range(3)]
     for i, file in enumerate(files):
@@ -158,7 +158,7 @@ def _held(gate: str, attempts: str):
 
         from pyspark import TaskContext
 
-        from omnigraph.pipeline.stage import _write
+        from omnigraph.spark.stage import _write
 
         answers = list(_write(writing, batches))
         context = TaskContext.get()
@@ -177,7 +177,7 @@ def test_a_load_in_which_a_copy_of_a_slow_task_wins_has_every_row_once(
     spark_sessions, spark_cluster, tmp_path: Path, monkeypatch
 ):
     """Spark starts a second copy on the other worker when the first has written its files."""
-    from omnigraph.pipeline import stage
+    from omnigraph.spark import stage
 
     files, names = [], [[f"{n}-{i}" for i in range(500)] for n in range(6)]
     for number, own in enumerate(names):

@@ -135,7 +135,7 @@ def test_an_overwrite_never_swallows_what_it_did_not_see(graph, load):
 
 DRIVER = """
 import sys, omnigraph
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark.sessions import pipeline_session
 
 uri, source = sys.argv[1:]
 with pipeline_session(master="local[2]", conf={"spark.driver.memory": "512m"}) as pipeline:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph import UsageError
-from omnigraph.pipeline.package import ship
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark.package import ship
+from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.bare_python import bare_python
 
 
@@ -67,7 +67,7 @@ def test_nothing_outlives_a_program_that_is_killed(tmp_path: Path):
     """Neither a cluster (its master is enough to see it) nor the JVM of a session."""
     code = """
 import os, sys
-from omnigraph.pipeline import gateway
+from omnigraph.spark import gateway
 from omnigraph.testing.cluster import run_spark_cluster
 with run_spark_cluster(workers=0) as cluster, gateway.jvm({}, loopback=True):
     print(*cluster.processes(), gateway.running_pid(), flush=True)

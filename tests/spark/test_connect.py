@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark.sessions import pipeline_session
 
 
 def test_the_package_reaches_the_workers_of_a_connect_session(spark_connect, where_omnigraph_is):

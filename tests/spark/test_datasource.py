@@ -13,8 +13,8 @@ from reading_cases import TYPES, assert_same, build, pinned_of, rows_of
 
 import omnigraph
 from omnigraph.errors import UsageError
-from omnigraph.pipeline.datasource import Options, read_options, register
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark.datasource import Options, read_options, register
+from omnigraph.spark.sessions import pipeline_session
 from omnigraph.write.delta import WriteMode
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -359,7 +359,7 @@ def test_a_cluster_reads_and_writes(people, on_cluster):
 
 
 def test_batches_of_a_write_keep_their_types(people):
-    from omnigraph.pipeline.parts import FrameWrite, load_parts, remove_parts, write_part
+    from omnigraph.spark.parts import FrameWrite, load_parts, remove_parts, write_part
 
     schema = pa.schema([("name", pa.string()), ("worth", pa.decimal128(20, 0))])
     write = FrameWrite(

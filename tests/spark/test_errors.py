@@ -15,8 +15,8 @@ from omnigraph import (
     UsageError,
     Violation,
 )
-from omnigraph.pipeline.errors import task, translate_text, translated
-from omnigraph.pipeline.package import ship
+from omnigraph.spark.errors import task, translate_text, translated
+from omnigraph.spark.package import ship
 
 VIOLATION = Violation(
     rule="unique", message="twice: é", entity_kind="node", type_name="A", source="a.jsonl", line=7

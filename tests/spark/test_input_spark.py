@@ -17,10 +17,10 @@ import pytest
 
 from omnigraph import InputError, NotFoundError, StorageError
 from omnigraph.input.sources import sort_out
-from omnigraph.pipeline import input as input_module
-from omnigraph.pipeline.errors import translated
-from omnigraph.pipeline.input import ParsedInput, parse_input
-from omnigraph.pipeline.session import Pipeline, pipeline_session
+from omnigraph.spark import input as input_module
+from omnigraph.spark.errors import translated
+from omnigraph.spark.input import ParsedInput, parse_input
+from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 

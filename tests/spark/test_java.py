@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import UsageError
-from omnigraph.pipeline.java import find_java, parse_version
+from omnigraph.spark.java import find_java, parse_version
 from omnigraph.testing.bare_python import bare_python
 
 SRC = Path(__file__).parents[2] / "src"
@@ -72,8 +72,8 @@ def test_without_spark_and_java_nothing_is_available(tmp_path: Path, without_jav
         """
         import json
         from omnigraph import UsageError
-        from omnigraph.pipeline.java import java_available
-        from omnigraph.pipeline.session import pipeline_session, spark_available
+        from omnigraph.spark.java import java_available
+        from omnigraph.spark.sessions import pipeline_session, spark_available
         try:
             pipeline_session()
         except UsageError as error:
@@ -106,10 +106,10 @@ def test_a_machine_without_java_runs_spark_on_the_java_from_pypi(tmp_path: Path,
         import lance, pyarrow
         lance.write_dataset(pyarrow.table({"a": [1]}), "memory://x")
         from omnigraph import StorageError
-        from omnigraph.pipeline import gateway
-        from omnigraph.pipeline.errors import translated
-        from omnigraph.pipeline.java import find_java
-        from omnigraph.pipeline.session import pipeline_session
+        from omnigraph.spark import gateway
+        from omnigraph.spark.errors import translated
+        from omnigraph.spark.java import find_java
+        from omnigraph.spark.sessions import pipeline_session
 
         def rows(spark):
             return spark.range(0, 10, 1, 2).mapInArrow(lambda it: it, "id bigint").count()

@@ -13,8 +13,8 @@ import pytest
 import omnigraph
 from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.maintain.sweep import mark_here
-from omnigraph.pipeline import marking
-from omnigraph.pipeline.marking import mark_on_spark
+from omnigraph.spark import marking
+from omnigraph.spark.marking import mark_on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

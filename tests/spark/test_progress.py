@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import InputError
 from omnigraph.input.phases import LoadPhase, Phase
-from omnigraph.pipeline import progress
+from omnigraph.spark import progress
 
 SCHEMA = "node A { k: String @key }\nedge E: A -> A"
 FILES = 6

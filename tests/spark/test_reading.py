@@ -13,11 +13,11 @@ from reading_cases import TYPES, assert_same, build, pinned_of, rows_of
 
 import omnigraph
 from omnigraph.errors import InternalError, QueryError, UsageError
-from omnigraph.pipeline.conditions import condition_of
-from omnigraph.pipeline.scan import Scan
-from omnigraph.pipeline.session import pipeline_session
-from omnigraph.pipeline.tables import PinnedGraph, table_frame
-from omnigraph.pipeline.views import graph_tables, register_views, view_names
+from omnigraph.spark.conditions import condition_of
+from omnigraph.spark.scan import Scan
+from omnigraph.spark.sessions import pipeline_session
+from omnigraph.spark.tables import PinnedGraph, table_frame
+from omnigraph.spark.views import graph_tables, register_views, view_names
 from omnigraph.storage import pieces
 from omnigraph.storage.pieces import open_pinned
 from omnigraph.testing.proxy import CountingProxy

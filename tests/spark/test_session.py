@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from omnigraph.pipeline.session import Pipeline, pipeline_session, spark_available
+from omnigraph.spark.sessions import Pipeline, pipeline_session, spark_available
 
 OWN = {"spark.sql.shuffle.partitions": "4"}
 

@@ -14,10 +14,10 @@ from reading_cases import SCHEMA, TYPES, build, pinned_of
 
 import omnigraph
 from omnigraph.errors import CorruptionError, NotFoundError, StorageError, UsageError
-from omnigraph.pipeline import export
-from omnigraph.pipeline.export import export_snapshot
-from omnigraph.pipeline.session import pipeline_session
 from omnigraph.schema.arrow import table_schema
+from omnigraph.spark import export
+from omnigraph.spark.export import export_snapshot
+from omnigraph.spark.sessions import pipeline_session
 from omnigraph.storage import pieces
 from omnigraph.storage.location import locate
 from omnigraph.storage.streams import open_input

@@ -10,9 +10,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind, NotFoundError, QueryError, UsageError
-from omnigraph.pipeline import session as sessions
-from omnigraph.pipeline.errors import translated
-from omnigraph.spark import register, session
+from omnigraph.spark import register, session, sessions
+from omnigraph.spark.errors import translated
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  bio: String? }

@@ -17,9 +17,9 @@ from query_cases import Asked, compare
 
 import omnigraph
 from omnigraph.errors import LimitError, ParameterError, UsageError
-from omnigraph.pipeline.lower.weights import OVERFLOW, times, total
-from omnigraph.pipeline.query import query_frame
-from omnigraph.pipeline.session import pipeline_session
+from omnigraph.spark.lower.weights import OVERFLOW, times, total
+from omnigraph.spark.query import query_frame
+from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.random_queries import cases
 from omnigraph.testing.random_worlds import FLEET, WORLDS, World

@@ -15,8 +15,8 @@ from query_cases import Asked, compare
 
 import omnigraph
 from omnigraph.errors import LimitError, ParameterError, UsageError
-from omnigraph.pipeline.lower import search
 from omnigraph.query.exec import coverage
+from omnigraph.spark.lower import search
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.random_queries import cases

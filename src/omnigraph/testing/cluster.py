@@ -25,8 +25,8 @@ from typing import Any
 
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError
-from omnigraph.pipeline.gateway import spark_home
-from omnigraph.pipeline.java import find_java
+from omnigraph.spark.gateway import spark_home
+from omnigraph.spark.java import find_java
 from omnigraph.testing.bare_python import bare_python
 from omnigraph.testing.s3 import free_ports
 

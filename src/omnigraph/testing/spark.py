@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.pipeline import gateway
-from omnigraph.pipeline.scratch import scratch_folder
+from omnigraph.spark import gateway
+from omnigraph.spark.scratch import scratch_folder
 from omnigraph.testing.bare_python import bare_python
 from omnigraph.testing.cluster import SparkCluster
 

@@ -20,12 +20,12 @@ from omnigraph.input.plan import InputPlan, plan_input
 from omnigraph.input.problems import Problem
 from omnigraph.input.sources import sort_out
 from omnigraph.input.threads import read_input
-from omnigraph.pipeline.arrow import carried_schema, to_spark
-from omnigraph.pipeline.intake.tasks import file_task, problems_task, rows_task
 from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.ir import to_ir
+from omnigraph.spark.arrow import carried_schema, to_spark
+from omnigraph.spark.tasks import file_task, problems_task, rows_task
 
 SCHEMA = """
 node All {

@@ -1,1 +1,0 @@
-"""The data pipeline on Apache Spark: the only importer of pyspark."""

@@ -1,0 +1,169 @@
+"""What a rule found, as rows that any process can write and the driver can put in order.
+
+    exact rules in tasks -> [found] -> the first violations, their number, all of them
+
+Every violation carries its rank, so that the first ones come in the local validator's order. A task
+that is asked for the first few tells only those of its own, and how many there are in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import Violation
+from omnigraph.spark.check.subject import FILE, LINE
+from omnigraph.write.rules.findings import Finding
+
+RANK = ("table", "stage", "rank", "file", "line", "name", "number")
+"""By these violations are ordered."""
+FOUND_DDL = (
+    "table int, stage int, rank int, file int, line bigint, name string, number int, rule string, "
+    "message string, entity_kind string, type_name string, entity_id string, "
+    "property_name string, source string, source_line bigint, n bigint, conflict boolean"
+)
+_FOUND = pa.schema(
+    [
+        ("table", pa.int32()),
+        ("stage", pa.int32()),
+        ("rank", pa.int32()),
+        ("file", pa.int32()),
+        ("line", pa.int64()),
+        ("name", pa.string()),
+        ("number", pa.int32()),
+        ("rule", pa.string()),
+        ("message", pa.string()),
+        ("entity_kind", pa.string()),
+        ("type_name", pa.string()),
+        ("entity_id", pa.string()),
+        ("property_name", pa.string()),
+        ("source", pa.string()),
+        ("source_line", pa.int64()),
+        ("n", pa.int64()),
+        ("conflict", pa.bool_()),
+    ]
+)
+
+VALUES, IDENTITY, ENDPOINTS, SURVIVORS, CARDINALITY = range(5)
+"""The stages of the local validator: violations of one table are told stage by stage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the violations of one rule stand among all."""
+
+    table: int
+    stage: int
+    number: int = 0
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One violation with what it is ordered by inside its rule."""
+
+    violation: Violation
+    place: Place
+    file: int = -1
+    line: int = 0
+    name: str = ""
+
+    @property
+    def order(self) -> tuple[int, int, int, str, int]:
+        """Within one stage of one table."""
+        return (self.place.rank, self.file, self.line, self.name, self.place.number)
+
+
+class RowPlaces:
+    """File and line of input rows, looked up one by one."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._files = rows.column(FILE).to_numpy()
+        self._lines = rows.column(LINE).to_numpy()
+
+    def __getitem__(self, row: int) -> tuple[int, int]:
+        return int(self._files[row]), int(self._lines[row])
+
+
+def told_findings(
+    findings: Sequence[Finding], places: RowPlaces, place: Place, limit: int | None
+) -> tuple[list[Told], int]:
+    """The first violations of findings on rows of the given positions, and how many there are.
+
+    Findings on one row keep their order.
+    """
+    total = sum(len(f.positions) for f in findings)
+    heads = [
+        (*places[int(row)], number, index)
+        for number, finding in enumerate(findings)
+        for index, row in enumerate(finding.positions[:limit])
+    ]
+    told = [
+        Told(
+            violation=findings[number].word(index),
+            place=Place(
+                table=place.table,
+                stage=place.stage,
+                rank=place.rank,
+                number=place.number + number,
+            ),
+            file=file,
+            line=line,
+        )
+        for file, line, number, index in sorted(heads)[:limit]
+    ]
+    return told, total
+
+
+def found_table(told: Iterable[Told], total: int, place: Place, *, conflict: bool) -> pa.Table:
+    """Violations of one rule and their number, as Spark takes them."""
+    rows = [_row(one) for one in told]
+    if total:
+        counted = dict.fromkeys(_FOUND.names) | {"table": place.table, "n": total}
+        rows.append(counted | {"conflict": conflict})
+    return pa.Table.from_pylist(rows, schema=_FOUND)
+
+
+def nothing_found() -> pa.Table:
+    """No violation and no number."""
+    return _FOUND.empty_table()
+
+
+def violation_of(row: Any) -> Violation:
+    """A row that is a violation, as that."""
+    return Violation(
+        rule=row["rule"],
+        message=row["message"],
+        entity_kind=row["entity_kind"],
+        type_name=row["type_name"],
+        entity_id=row["entity_id"],
+        property_name=row["property_name"],
+        source=row["source"],
+        line=row["source_line"],
+    )
+
+
+def _row(told: Told) -> dict[str, Any]:
+    violation, place = told.violation, told.place
+    return {
+        "table": place.table,
+        "stage": place.stage,
+        "rank": place.rank,
+        "file": told.file,
+        "line": told.line,
+        "name": told.name,
+        "number": place.number,
+        "rule": violation.rule,
+        "message": violation.message,
+        "entity_kind": violation.entity_kind,
+        "type_name": violation.type_name,
+        "entity_id": violation.entity_id,
+        "property_name": violation.property_name,
+        "source": violation.source,
+        "source_line": violation.line,
+        "n": 0,
+        "conflict": None,
+    }

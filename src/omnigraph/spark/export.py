@@ -1,0 +1,258 @@
+"""A snapshot written to files by executors: Parquet, or JSONL that loads back exactly.
+
+    PinnedGraph -> pieces of all tables -> [export: a part each, on executors] -> names -> files
+
+    out/nodes/Person/part-00000.parquet …   out/edges/Knows/part-00000.parquet …   out/_export.json
+
+A task writes its part under a name of its own attempt, out of sight. Only the names that came back
+to the driver become files, so a task that was repeated, or ran twice at a time, changes nothing.
+``_export.json`` is written last: where it is, the export is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import pyarrow as pa
+
+from omnigraph.errors import UsageError
+from omnigraph.ids import SystemIds
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import EntityKind, GraphType
+from omnigraph.spark.errors import task, translated
+from omnigraph.spark.scan import Scan
+from omnigraph.spark.tables import PinnedGraph
+from omnigraph.storage.location import Location, locate
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.pieces import Piece
+from omnigraph.storage.streams import move, open_output, remove_below
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Format = Literal["parquet", "jsonl"]
+FORMATS: tuple[Format, ...] = ("parquet", "jsonl")
+MARKER = "_export.json"
+PARTS = "_parts"
+ROW_GROUP_ROWS, ROW_GROUP_BYTES = 1 << 18, 64 << 20
+_MOVERS = 8
+_REPORT = "number bigint, part string, row_count bigint, bytes bigint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedType:
+    """What was written of one type."""
+
+    name: str
+    kind: EntityKind
+    rows: int
+    bytes: int
+    files: tuple[str, ...]
+    """Below the folder of the export, in storage order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """A finished export."""
+
+    uri: str
+    format: Format
+    commit_id: str
+    types: tuple[ExportedType, ...]
+
+    @property
+    def rows(self) -> int:
+        """Of all types."""
+        return sum(t.rows for t in self.types)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``_export.json`` has it."""
+        return {
+            "format": self.format,
+            "graph_commit_id": self.commit_id,
+            "rows": self.rows,
+            "types": [
+                {"type": t.name, "kind": t.kind, "rows": t.rows, "files": list(t.files)}
+                for t in self.types
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    scan: int
+    piece: Piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What executors are told."""
+
+    out: Location
+    format: Format
+    scans: tuple[Scan, ...]
+    works: tuple[_Work, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    number: int
+    name: str
+    rows: int
+    bytes: int
+
+
+def export_snapshot(
+    spark: SparkSession,
+    pinned: PinnedGraph,
+    out: str | os.PathLike[str],
+    *,
+    format: Format = "parquet",
+    types: Sequence[str] = (),
+) -> Export:
+    """Write all types of a snapshot, or these, to an empty folder or an empty ``s3://`` prefix.
+
+    A folder must be one that executors and driver share. Parquet files have the graph's own Arrow
+    schema; JSONL lines are those of ``graph.export``, and the parts of a type in the order of their
+    names are in its order too. Nothing is left behind if it fails.
+    """
+    if format not in FORMATS:
+        raise UsageError(f"unknown format '{format}'", hint=f"use {' or '.join(FORMATS)}")
+    location = locate(out)
+    chosen = _chosen(pinned, types)
+    objects = Objects(location, create=True)
+    if next(iter(objects.names("")), None) is not None:
+        raise UsageError(f"{location.uri} is not empty", hint="export to a new folder or prefix")
+    scans = tuple(Scan(table=pinned.table(t), columns=tuple(table_schema(t).names)) for t in chosen)
+    works = tuple(_Work(scan=n, piece=p) for n, scan in enumerate(scans) for p in scan.pieces())
+    job = _Job(out=location, format=format, scans=scans, works=works)
+    try:
+        parts = _run(spark, job)
+        done = Export(
+            uri=location.uri,
+            format=format,
+            commit_id=pinned.commit_id,
+            types=tuple(_settle(job, parts)),
+        )
+    finally:
+        # Also what repeated tasks left; after a success nothing else is there any more.
+        remove_below(location, PARTS)
+    objects.put(MARKER, json.dumps(done.to_dict(), indent=1).encode())
+    return done
+
+
+def _chosen(pinned: PinnedGraph, types: Sequence[str]) -> list[GraphType]:
+    if isinstance(types, str):
+        raise UsageError("types is a list of names", hint=f'say types=["{types}"]')
+    named = {t.table_key: t for t in (pinned.type(name) for name in types)}
+    return list(named.values()) or list(pinned.catalog.types())
+
+
+def _run(spark: SparkSession, job: _Job) -> dict[int, _Part]:
+    """One job for all types. It is collected once: collecting again would write again."""
+    if not job.works:
+        return {}
+    numbers = spark.range(0, len(job.works), 1, len(job.works))
+    with translated("exporting"):
+        rows = numbers.mapInArrow(task(partial(_write_parts, job)), _REPORT).collect()
+    return {part.number: part for part in (_part(row.asDict()) for row in rows)}
+
+
+def _part(report: Mapping[str, Any]) -> _Part:
+    return _Part(
+        number=report["number"],
+        name=report["part"],
+        rows=report["row_count"],
+        bytes=report["bytes"],
+    )
+
+
+# -- on executors --------------------------------------------------------------------------------
+
+
+def _write_parts(job: _Job, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            work = job.works[number]
+            scan = job.scans[work.scan]
+            name = f"{PARTS}/{SystemIds().ulid()}"
+            with open_output(job.out, name) as out:
+                counted = _Counted(scan.batches(work.piece))
+                write = _write_parquet if job.format == "parquet" else _write_jsonl
+                write(scan, counted, out)
+                size = out.tell()
+            yield pa.RecordBatch.from_pydict(
+                {"number": [number], "part": [name], "row_count": [counted.rows], "bytes": [size]}
+            )
+
+
+class _Counted:
+    """Batches, and how many rows went by."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _write_jsonl(scan: Scan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
+    from omnigraph.schema.json_rows import write_jsonl
+
+    write_jsonl(scan.table.type, batches, out)
+
+
+def _write_parquet(scan: Scan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(out, scan.schema, compression="zstd") as writer:
+        group: list[pa.RecordBatch] = []
+        rows, size = 0, 0
+        for batch in batches:
+            group.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+            if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(group), row_group_size=rows)
+                group, rows, size = [], 0, 0
+        if group:
+            writer.write_table(pa.Table.from_batches(group), row_group_size=rows)
+
+
+# -- on the driver -------------------------------------------------------------------------------
+
+
+def _settle(job: _Job, parts: Mapping[int, _Part]) -> Iterator[ExportedType]:
+    """Give every reported part its place, type by type."""
+    with ThreadPoolExecutor(_MOVERS) as movers:
+        for index, scan in enumerate(job.scans):
+            graph_type = scan.table.type
+            mine = [parts[n] for n, work in enumerate(job.works) if work.scan == index]
+            names = [_file_name(job, graph_type, i) for i in range(len(mine))]
+            moves = zip((part.name for part in mine), names, strict=True)
+            # A list: only asking for the outcome of a move says whether it succeeded.
+            list(movers.map(lambda pair: move(job.out, *pair), moves))
+            if not mine and job.format == "parquet":
+                # A type without rows is still a table, and its file says of which columns.
+                names = [_file_name(job, graph_type, 0)]
+                with open_output(job.out, names[0]) as out:
+                    _write_parquet(scan, (), out)
+            yield ExportedType(
+                name=graph_type.name,
+                kind=graph_type.kind,
+                rows=sum(part.rows for part in mine),
+                bytes=sum(part.bytes for part in mine),
+                files=tuple(names),
+            )
+
+
+def _file_name(job: _Job, graph_type: GraphType, number: int) -> str:
+    return f"{graph_type.kind}s/{graph_type.name}/part-{number:05}.{job.format}"

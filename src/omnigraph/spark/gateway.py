@@ -1,0 +1,215 @@
+"""The JVM of a classic session of our own: started quietly, and without forking this process.
+
+PySpark starts its JVM with a Python function that runs between fork and exec. A process that uses
+Lance must not run Python there (its threads do not survive a fork), and Lance warns about it. So
+the JVM is started here, by the same script and the same protocol, and PySpark is told that it is
+running already: that is how ``spark-submit`` starts a Python program, too.
+
+One JVM serves one process: PySpark keeps it when a session stops, and the next session is up in a
+fraction of a second. It ends with this process, however that ends, because its standard input does.
+What the JVM and its Python workers print goes to a file (``OMNIGRAPH_SPARK_LOG`` names it).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+
+from omnigraph.clock import Clock, SystemClock
+from omnigraph.errors import StorageError
+from omnigraph.spark.java import find_java
+from omnigraph.spark.scratch import scratch_folder
+
+_START_MAX_S = 120.0
+_POLL_S = 0.02
+_END_MAX_S = 15.0
+_LOG_TAIL_BYTES = 8_000
+_JVM_SETTINGS = ("spark.driver.", "spark.jars")
+"""Settings that a JVM must be started with. It would pass any other on to every later session, also
+to one that a user makes with settings of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gateway:
+    process: subprocess.Popen[bytes]
+    port: int
+    secret: str
+    log: Path
+
+
+_running: _Gateway | None = None
+
+
+def python_command() -> str:
+    """The Python that Spark's workers run: the user's choice, else the one that runs this."""
+    return os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+def spark_home() -> Path:
+    """Where Spark's scripts and jars are: the user's choice, else the pyspark package."""
+    if chosen := os.environ.get("SPARK_HOME"):
+        return Path(chosen)
+    return Path(str(import_module("pyspark").__file__)).parent
+
+
+def running_pid() -> int | None:
+    """The process of our JVM, if there is one."""
+    return None if _running is None else _running.process.pid
+
+
+def last_words(wait_s: float = 2.0) -> str | None:
+    """The end of the log of our JVM if it has died, or dies while we wait; None while it lives."""
+    if _running is None:
+        return None
+    try:
+        _running.process.wait(timeout=wait_s)
+    except subprocess.TimeoutExpired:
+        return None
+    return _log_tail(_running.log)
+
+
+@contextmanager
+def jvm(conf: Mapping[str, str], *, loopback: bool) -> Generator[None]:
+    """A JVM that PySpark will use for a session that is made inside.
+
+    An existing one is used as it is: ours from an earlier session, or the one that started this
+    program (``spark-submit``). ``conf`` matters only when a new one has to be started.
+    """
+    with _variables({"PYSPARK_PYTHON": python_command()}):
+        if _has_jvm():
+            yield
+            return
+        gateway = _running or _start(conf, loopback=loopback, clock=SystemClock())
+        connect = {
+            "PYSPARK_GATEWAY_PORT": str(gateway.port),
+            "PYSPARK_GATEWAY_SECRET": gateway.secret,
+        }
+        with _variables(connect):
+            yield
+
+
+def _has_jvm() -> bool:
+    """Whether PySpark has a JVM, or will find one in the environment."""
+    global _running
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return True
+    context = import_module("pyspark.core.context").SparkContext
+    if _running is not None and _running.process.poll() is not None:
+        # Our JVM died (out of memory ends it). PySpark does not notice: it would talk to a closed
+        # port forever.
+        _running = None
+        context._gateway = context._jvm = context._active_spark_context = None
+        session = import_module("pyspark.sql.session").SparkSession
+        session._instantiatedSession = session._activeSession = None
+    return context._gateway is not None
+
+
+def forget_if_dead() -> None:
+    """Make PySpark forget a JVM of ours that has died, and its sessions."""
+    if _running is not None:
+        _has_jvm()
+
+
+def _start(conf: Mapping[str, str], *, loopback: bool, clock: Clock) -> _Gateway:
+    global _running
+    folder = scratch_folder()
+    log = Path(os.environ.get("OMNIGRAPH_SPARK_LOG") or folder / "spark.log")
+    settings = folder / "log4j2.properties"
+    settings.write_bytes(files("omnigraph.spark").joinpath("log4j2.properties").read_bytes())
+    answer = folder / f"gateway-{clock.now_us()}"
+    environment = {
+        **os.environ,
+        **find_java().environment(),
+        "SPARK_HOME": str(spark_home()),  # Otherwise a script starts a Python to find it.
+        "PYSPARK_PYTHON": python_command(),
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+    }
+    if loopback:
+        environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    options = f"-Dlog4j2.configurationFile={settings.as_uri()}"
+    if more := conf.get("spark.driver.extraJavaOptions"):
+        options += f" {more}"
+    script = spark_home() / "bin" / ("spark-submit.cmd" if os.name == "nt" else "spark-submit")
+    command = [str(script)]
+    for key, value in {**conf, "spark.driver.extraJavaOptions": options}.items():
+        if key.startswith(_JVM_SETTINGS):
+            command += ["--conf", f"{key}={value}"]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [*command, "pyspark-shell"],
+            stdin=subprocess.PIPE,  # The JVM ends when this closes.
+            stdout=output,
+            stderr=output,
+            env=environment,
+            # Its own session: ctrl-C is for Python, which cancels the jobs.
+            start_new_session=True,
+        )
+    atexit.register(_end, process, os.getpid())
+    port, secret = _connection(process, answer, log, clock)
+    _running = _Gateway(process=process, port=port, secret=secret, log=log)
+    return _running
+
+
+def _connection(
+    process: subprocess.Popen[bytes], answer: Path, log: Path, clock: Clock
+) -> tuple[int, str]:
+    """Where the JVM listens and the secret it wants; it writes both into a file, in one move."""
+    deadline_s = clock.monotonic_s() + _START_MAX_S
+    while not answer.exists():
+        if process.poll() is not None or clock.monotonic_s() > deadline_s:
+            _end(process, os.getpid())
+            raise StorageError(
+                f"Spark does not start:\n{_log_tail(log)}",
+                hint="set OMNIGRAPH_SPARK_LOG to keep the whole log",
+            )
+        clock.sleep(_POLL_S)
+    content = answer.read_bytes()
+    answer.unlink()
+    port, length = struct.unpack(">ii", content[:8])
+    return port, content[8 : 8 + length].decode()
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    """Let the JVM end, and wait until it has: its temporary files are gone then."""
+    if os.getpid() != owner:
+        return
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(timeout=_END_MAX_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _log_tail(log: Path) -> str:
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+        return file.read().decode(errors="replace").strip()
+    return ""
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Generator[None]:
+    """Environment variables for the length of a block: PySpark reads them from nowhere else."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

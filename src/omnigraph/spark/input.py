@@ -1,0 +1,264 @@
+"""An input of any kind, read once by Spark and kept: typed rows per type, and what is wrong.
+
+    source -> plan (driver) -> tasks -> parsed frame, persisted -> [input] -> rows(type), problems()
+
+One pass over the input makes one frame that holds the rows of all types (`intake.parsed` has its
+layout), and one action on it collects what every unit counted: lines, rows, problems. From these
+the driver knows the line that each unit begins on, and `rows` places and types what is asked for,
+lazily. The driver never sees a row, and problems only as many as are asked for.
+
+Everything is the same when it is computed again: rows, lines, and the ids of rows that came without
+one, which follow from the run's id and the place of the row. An input that changed meanwhile makes
+the tasks that notice it fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from omnigraph.errors import InputError, InternalError, UsageError
+from omnigraph.input.packed import PARSED_DDL, PROBLEMS, UNIT, Ledger, UnitStats
+from omnigraph.input.plan import InputPlan, plan_input
+from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
+from omnigraph.input.ranges import RANGE_BYTES, RANGE_BYTES_MAX
+from omnigraph.input.sources import Given, Kind
+from omnigraph.input.streams import GivenStream
+from omnigraph.lang.printable import one_line
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.identity import is_keyed
+from omnigraph.schema.ir import to_ir
+from omnigraph.spark.arrow import spark_schema
+from omnigraph.spark.errors import translated
+from omnigraph.spark.frames import PlannedFrame, plan_frames
+from omnigraph.spark.tasks import (
+    PROBLEM_DDL,
+    ReadTables,
+    file_task,
+    frame_task,
+    problems_task,
+    rows_schema,
+    rows_task,
+    tables_reader,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph.spark.sessions import Pipeline
+
+_TASK_BYTES = 64 << 20
+"""Files that cannot be cut are spread over tasks of about this size, once they are read."""
+_UNPACKED_FACTOR = 8
+_SPREAD_MAX = 4096
+
+
+class ParsedInput:
+    """An input that was read. Close it with ``unpersist`` when it is of no more use."""
+
+    def __init__(
+        self, frame: DataFrame, plan: InputPlan, stats: Sequence[UnitStats], ir: bytes, run_id: str
+    ) -> None:
+        self._frame = frame
+        self._plan = plan
+        self._ir = ir
+        self._run_id = run_id
+        self._ledger = Ledger.of(plan.names, stats)
+        self._problem_count = sum(s.problems for s in stats)
+        self._rows = plan.counts(stats)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Table keys that the input mentions, in order of first mention.
+
+        A table without rows mentions its type all the same.
+        """
+        return tuple(self._rows)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all sources; ``_file`` counts them."""
+        return self._ledger.files
+
+    @property
+    def problem_count(self) -> int:
+        """How many problems there are in all."""
+        return self._problem_count
+
+    def row_count(self, table_key: str) -> int:
+        """How many rows there are of a type."""
+        return self._rows[table_key][0]
+
+    def ids_fresh(self, table_key: str, catalog: Catalog) -> bool:
+        """Whether no row of an un-keyed type came with an id: none can exist, and none repeats."""
+        return not is_keyed(catalog.table(table_key)) and self._rows[table_key][1] == 0
+
+    def rows(self, table_key: str) -> DataFrame:
+        """The rows of a type: the columns of its table (any may be null), ``_file``, ``_line``."""
+        from pyspark.sql import functions
+
+        from omnigraph.schema.ir import from_ir
+
+        if table_key not in self._rows:
+            raise InternalError(f"the input has no rows of {table_key}")
+        graph_type = from_ir(self._ir)[0].table(table_key)
+        wanted = self._frame.filter(functions.col("kind").isin(table_key, UNIT))
+        return wanted.mapInArrow(
+            rows_task(self._ir, table_key, self._run_id, self._ledger),
+            spark_schema(rows_schema(graph_type)),
+        )
+
+    def packed(self) -> tuple[DataFrame, ReadTables]:
+        """All rows for tasks that read them on their own: a frame, and what unpacks its batches."""
+        from pyspark.sql import functions
+
+        kept = self._frame.filter(functions.col("kind") != PROBLEMS)
+        return kept, tables_reader(self._ir, self._run_id, self._ledger)
+
+    def problems(self, limit: int = PROBLEMS_MAX) -> list[Problem]:
+        """The first problems in the order of sources and lines."""
+        if not self.problem_count:
+            return []
+        with translated("collecting problems"):
+            return self._first_problems(limit)
+
+    def _first_problems(self, limit: int) -> list[Problem]:
+        from pyspark.sql import functions
+
+        places = ("file", "unit", "before")
+        all_of_them = self._frame.filter(functions.col("kind") == PROBLEMS)
+        # Which rows of the frame hold the first ones is asked without their payloads.
+        first = all_of_them.select(*places, "rows").orderBy(*places).limit(limit).collect()
+        last, found = first[0], 0
+        for row in first:
+            if found < limit:
+                last, found = row, found + row["rows"]
+        file, unit, before = (functions.col(name) for name in places)
+        in_unit = (unit < last["unit"]) | ((unit == last["unit"]) & (before <= last["before"]))
+        chosen = (file < last["file"]) | ((file == last["file"]) & in_unit)
+        rows = (
+            all_of_them.filter(chosen)
+            .repartition(1)
+            .sortWithinPartitions(*places)
+            .mapInArrow(problems_task(self._ledger, limit), PROBLEM_DDL)
+            .drop("text")
+            .limit(limit)
+            .collect()
+        )
+        return [
+            Problem(source=r["file"], line=r["line"], column=r["column"], message=r["message"])
+            for r in rows
+        ]
+
+    def problem_frame(self) -> DataFrame:
+        """All problems: file, line, column, message, and the text of the line if it has one."""
+        from pyspark.sql import functions
+
+        wanted = self._frame.filter(functions.col("kind") == PROBLEMS)
+        return wanted.mapInArrow(problems_task(self._ledger, None), PROBLEM_DDL)
+
+    def every_problem(self) -> Iterator[tuple[Problem, str | None]]:
+        """All problems in no promised order, with the text of their line if it has one.
+
+        They pass through the driver a part at a time.
+        """
+        for r in self.problem_frame().toLocalIterator():
+            place = {name: r[name] for name in ("line", "column", "message")}
+            yield Problem(source=r["file"], **place), r["text"]
+
+    def error(self, limit: int = PROBLEMS_MAX) -> InputError | None:
+        """The error that tells the first problems and how many there are; None without any."""
+        total = self.problem_count
+        if not total:
+            return None
+        first = self.problems(limit)
+        return input_error(first, total=total)
+
+    def unpersist(self) -> None:
+        """Let go of the kept rows."""
+        self._frame.unpersist()
+
+
+def parse_input(
+    pipeline: Pipeline,
+    given: Given,
+    catalog: Catalog,
+    *,
+    run_id: str,
+    range_bytes: int = RANGE_BYTES,
+) -> ParsedInput:
+    """Read an input of files and Spark DataFrames; one job, whatever it holds.
+
+    ``run_id`` is a ULID. Raises what makes reading pointless: no such file, another format, columns
+    of no type. All else that is wrong with the input is told by ``problems``.
+    """
+    if not 0 < range_bytes <= RANGE_BYTES_MAX:
+        raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
+    _refuse_what_is_here(given)
+    with translated("looking at the input"):
+        plan = plan_input(given, catalog, range_bytes=range_bytes)
+        frames = plan_frames(plan.others)
+    ir = to_ir(catalog, "")
+    with translated("reading the input"):
+        frame, stats = _read(pipeline.spark, plan, frames, ir)
+        torn = plan.torn(stats)
+        if torn:
+            # A newline within quotes stood where a range begins: these files cannot be cut.
+            frame.unpersist()
+            plan = plan.uncut(torn)
+            frame, stats = _read(pipeline.spark, plan, frames, ir)
+    return ParsedInput(frame, plan, stats, ir, run_id)
+
+
+def _refuse_what_is_here(given: Given) -> None:
+    """What is in the memory of this process, or comes in order, is not for executors."""
+    for member in given.members:
+        if member.kind not in (Kind.FILES, Kind.FRAME):
+            raise UsageError(
+                f"Spark cannot load from {type(member.value).__name__}",
+                hint="it takes paths and Spark DataFrames; this is loaded with engine='local'",
+            )
+    streams = [f.name for f in given.files if isinstance(f, GivenStream)]
+    if streams:
+        raise UsageError(
+            f"Spark cannot load from the stream {one_line(streams[0])}",
+            hint="write it to a file first, or say engine='local'",
+        )
+
+
+def _read(
+    spark: SparkSession, plan: InputPlan, frames: Sequence[PlannedFrame], ir: bytes
+) -> tuple[DataFrame, Sequence[UnitStats]]:
+    """The parsed frame, persisted and filled, and the statistics of all units."""
+    from pyspark.sql import functions
+    from pyspark.storagelevel import StorageLevel
+
+    frame = _parsed_files(spark, plan, ir)
+    for one in frames:
+        task = frame_task(ir, one.shape, one.group, one.file)
+        frame = frame.unionAll(one.frame.mapInArrow(task, PARSED_DDL))
+    # On disk: payloads are packed already, and memory is for the joins to come.
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        units = frame.filter(functions.col("kind") == UNIT).select("unit", "file", "payload")
+        rows = units.collect()
+    except BaseException:
+        frame.unpersist()
+        raise
+    stats = [UnitStats.from_bytes(r["unit"], r["file"], bytes(r["payload"])) for r in rows]
+    return frame, sorted(stats, key=lambda s: s.unit)
+
+
+def _parsed_files(spark: SparkSession, plan: InputPlan, ir: bytes) -> DataFrame:
+    work = plan.work
+    numbers = spark.range(0, work.unit_count, 1, work.task_count)
+    frame = numbers.mapInArrow(file_task(ir, work), PARSED_DDL)
+    spread = 0
+    for planned in work.files:
+        whole = planned.file.size if planned.unit_count == 1 else 0
+        factor = _UNPACKED_FACTOR if planned.compression else 1
+        spread = max(spread, whole * factor // _TASK_BYTES)
+    if spread > 1:
+        # One task has read much: without this, one task would do everything that follows.
+        frame = frame.repartition(min(spread * 2, _SPREAD_MAX), "unit", "before", "kind")
+    return frame

@@ -1,0 +1,212 @@
+"""A bulk load: parsed once, checked on one snapshot, staged by executors, published as ever.
+
+    source -> parse -> [prepare: check -> stage] -> publish -> settle
+
+| phase   | where             | a failure leaves                                          |
+|---------|-------------------|-----------------------------------------------------------|
+| parse   | tasks             | nothing                                                   |
+| check   | tasks             | nothing: no file is written before all rules are kept     |
+| stage   | tasks             | files that nothing refers to                              |
+| publish | driver, one commit| old state or new state                                    |
+
+When the publish loses a race and something this load rests on has moved, it is prepared again on
+the new snapshot: rules are checked again, files of appended rows are used again, rows that replace
+others are matched and written anew.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, OmnigraphError
+from omnigraph.input.phases import Phase
+from omnigraph.input.publishing import LoadDone, LoadRequest
+from omnigraph.input.rejects import RejectFile
+from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.snapshot import TableChange
+from omnigraph.spark.check.run import Checked, check
+from omnigraph.spark.check.subject import InputTable, Intake, Subject
+from omnigraph.spark.committed import PinnedState
+from omnigraph.spark.errors import translated
+from omnigraph.spark.input import ParsedInput, parse_input
+from omnigraph.spark.progress import Watch
+from omnigraph.spark.sessions import Pipeline, pipeline_session
+from omnigraph.spark.staging import Incoming, LoadFiles
+from omnigraph.write.delta import WriteMode
+from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.stage import BulkChange
+from omnigraph.write.txn import WriteTxn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def bulk_load(
+    repository: Repository,
+    load: LoadRequest,
+    rejects: RejectFile | None = None,
+    *,
+    spark: SparkSession | None = None,
+) -> LoadDone:
+    """Load an input of any size as one commit; either everything is published or nothing.
+
+    What ``parse_input`` takes can be loaded. Raises ``InputError``, ``ConstraintError`` (the first
+    violations and their number), ``ConflictError``, and ``UsageError`` if there is no Spark.
+    """
+    Watch(load.phases).starting()
+    with pipeline_session(spark) as pipeline, _Load(repository, pipeline, load) as running:
+        try:
+            if load.dry_run:
+                known = repository.branch(load.branch)
+                txn = WriteTxn.begin(repository, known, known.refresh())
+                changes = running.checked_changes(txn)
+                return LoadDone(commit=None, rows=running.rows, changes=changes)
+            receipt = publish(
+                repository,
+                WriteRequest(
+                    kind="load",
+                    branch=load.branch,
+                    prepare=running.prepare,
+                    actor=load.actor,
+                    message=load.message,
+                    on_newest=load.mode is WriteMode.OVERWRITE,
+                    long=True,
+                ),
+            )
+        except (InputError, ConstraintError):
+            if rejects is not None and rejects.wanted:
+                with translated("writing what was rejected"):
+                    running.tell_rejects(rejects)
+            raise
+        return LoadDone(commit=receipt.commit, rows=running.rows, changes=receipt.changes)
+
+
+class _Load:
+    """One input on its way, through as many attempts as it takes."""
+
+    def __init__(self, repository: Repository, pipeline: Pipeline, load: LoadRequest) -> None:
+        self._repository = repository
+        self._pipeline = pipeline
+        self._load = load
+        self._run_id = repository.ids.ulid()
+        self._schema: str | None = None
+        self._parsed: ParsedInput | None = None
+        self._checked: Checked | None = None
+        self._files = LoadFiles(repository, pipeline.spark)
+        self._watch = Watch(load.phases)
+
+    def __enter__(self) -> _Load:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Only our own errors prove that nothing was published; others may come from anywhere.
+        if isinstance(error, OmnigraphError) and not isinstance(error, CommitUnknownError):
+            self._files.discard_all()
+        if self._parsed is not None:
+            with translated("letting go of the input"):
+                self._parsed.unpersist()
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Rows of the input by table key."""
+        parsed = self._parsed
+        return {} if parsed is None else {key: parsed.row_count(key) for key in parsed.keys}
+
+    def prepare(self, txn: WriteTxn) -> BulkChange:
+        """The whole change on a pinned snapshot, checked there and put into files."""
+        changes = self.checked_changes(txn)
+        if self._parsed is None or self._checked is None or not changes:
+            return BulkChange(tables={})
+        incoming = Incoming(
+            intake=self._intake(self._parsed),
+            mode=self._load.mode,
+            rows=self.rows,
+            superseded=self._checked.superseded,
+        )
+        with translated("writing data files"), self._phase(Phase.WRITING):
+            return BulkChange(tables=self._files.stage(txn, incoming, changes))
+
+    def checked_changes(self, txn: WriteTxn) -> dict[str, TableChange]:
+        """What the load does to each table that it changes, if it keeps all rules."""
+        with translated("reading the input"), self._phase(Phase.READING):
+            parsed = self._parse(txn.schema)
+            error = parsed.error()
+        if error is not None:
+            raise error
+        if not parsed.keys:
+            return {}
+        with translated("checking the input"), self._phase(Phase.CHECKING):
+            checked = check(self._pipeline.spark, self._subject(txn, parsed))
+            self._checked = checked
+            if checked.total:
+                raise checked.refusal()
+        found = {key: self._change(txn, checked, key) for key in parsed.keys}
+        return {key: change for key, change in found.items() if change.total}
+
+    def tell_rejects(self, out: RejectFile) -> None:
+        """Write down everything that is wrong."""
+        if self._parsed is not None and self._parsed.problem_count:
+            out.problems(self._parsed.every_problem())
+        elif self._checked is not None and self._checked.total:
+            out.violations(self._checked.every())
+
+    def _phase(self, phase: Phase) -> AbstractContextManager[None]:
+        return self._watch.phase(self._pipeline.spark, phase)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def _parse(self, schema: AcceptedSchema) -> ParsedInput:
+        """The input in terms of a schema. It is read again only if that has changed."""
+        if self._parsed is not None and self._schema == schema.hash:
+            return self._parsed
+        if self._parsed is not None:
+            self._parsed.unpersist()
+            self._files.discard_all()
+        self._schema = schema.hash
+        self._parsed = parse_input(
+            self._pipeline,
+            self._load.given,
+            schema.catalog,
+            run_id=self._run_id,
+        )
+        if self._load.progress is not None:
+            self._load.progress(self._load.given.size_bytes or sum(self.rows.values()))
+        return self._parsed
+
+    def _subject(self, txn: WriteTxn, parsed: ParsedInput) -> Subject:
+        catalog = txn.schema.catalog
+        tables = {
+            key: InputTable(
+                type=catalog.table(key),
+                rows=parsed.row_count(key),
+                ids_fresh=parsed.ids_fresh(key, catalog),
+            )
+            for key in parsed.keys
+        }
+        return Subject(
+            catalog=catalog,
+            mode=self._load.mode,
+            tables=tables,
+            files=parsed.files,
+            committed=PinnedState(txn),
+            intake=self._intake(parsed),
+        )
+
+    def _intake(self, parsed: ParsedInput) -> Intake:
+        frame, read = parsed.packed()
+        return Intake(frame=frame, read=read)
+
+    # -- counting --------------------------------------------------------------------------------
+
+    def _change(self, txn: WriteTxn, checked: Checked, key: str) -> TableChange:
+        rows = self.rows[key] - checked.superseded.get(key, 0)
+        known = checked.known.get(key, 0)
+        before = txn.row_count(key) if self._load.mode is WriteMode.OVERWRITE else known
+        return TableChange(inserted=rows - known, updated=known, deleted=before - known)
