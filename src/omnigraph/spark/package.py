@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 NEEDED = {
     "lance": "pylance",
-    "lance_namespace": "lance-namespace",
     "numpy": "numpy",
     "obstore": "obstore",
     "orjson": "orjson",

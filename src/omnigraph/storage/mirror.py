@@ -32,6 +32,7 @@ from omnigraph.errors import ErrorKind
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion, version_of
+from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.reach import transaction_base
 from omnigraph.storage.tables import Table
@@ -270,8 +271,6 @@ class Mirror:
         return gone
 
     def _staging(self, path: str, last: int) -> _Staging:
-        from omnigraph.storage.namespace import StagingNamespace
-
         versions: dict[int, ManifestFile] = {}
         if last:
             name = self._location.absolute(_manifest(path, last))
@@ -284,7 +283,7 @@ class Mirror:
 class _Staging:
     """A version of a mirror on its way, where no reader looks."""
 
-    space: Any
+    space: StagingNamespace
     storage_options: Mapping[str, str] | None
 
     @property
@@ -302,12 +301,7 @@ class _Staging:
         return [location.relative(made.path) for made in self.space.made_since(since)]
 
     def open(self, version: int) -> LanceDataset:
-        return lance.dataset(
-            namespace_client=self.space,
-            table_id=TABLE_ID,
-            version=version,
-            storage_options=dict(self.storage_options) if self.storage_options else None,
-        )
+        return self.space.opened(version, storage_options=self.storage_options)
 
 
 def _newest(names: Iterable[str]) -> int:

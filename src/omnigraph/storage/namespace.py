@@ -5,34 +5,55 @@ under a unique staging name, then asks the catalog to create the version; no HEA
 catalog is one small object per table and write that answers from memory, so a write stages any
 number of versions and one commit to ``__manifest`` makes them visible (docs/adr/0001).
 
-Importing this module costs a second (Lance's client for REST catalogs comes with it), so it is
-imported when the first table is opened, not before.
+Lance calls the methods of a namespace by their names and reads an answer through ``model_dump``; it
+asks for no class. So the answers are made here: those of `lance_namespace` are models of a client
+for REST catalogs, whose import takes more than a second. For the same reason tables are opened
+with ``opened``: ``lance.dataset`` imports that client to ask a namespace where the table lies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from lance_namespace import (
-    CreateTableVersionResponse,
-    DescribeTableResponse,
-    DescribeTableVersionResponse,
-    LanceNamespace,
-    ListTableVersionsResponse,
-    TableVersion,
-)
+from lance import LanceDataset
 
 from omnigraph.errors import InternalError
-from omnigraph.storage.names import ManifestFile
+from omnigraph.storage.names import TABLE_ID, ManifestFile
 
 
-class StagingNamespace(LanceNamespace):
+class _Answer(dict[str, Any]):
+    """What Lance accepts as a response of a namespace, in the words of its specification."""
+
+    def model_dump(self) -> dict[str, Any]:
+        return self
+
+
+class StagingNamespace:
     """One table's lineage as one reader or writer may see it."""
 
     def __init__(self, location: str, versions: dict[int, ManifestFile]) -> None:
         self._location = location
         self._versions = dict(versions)
         self._indexes_built: set[str] = set()
+
+    def opened(
+        self,
+        version: int,
+        *,
+        storage_options: Mapping[str, str] | None,
+        session: Any = None,
+    ) -> LanceDataset:
+        """The table as it is at a version of this lineage; commits on it are staged here."""
+        return LanceDataset(
+            self._location,
+            version,
+            storage_options=dict(storage_options) if storage_options else None,
+            session=session,
+            namespace_client=self,
+            table_id=TABLE_ID,
+            namespace_client_managed_versioning=True,
+        )
 
     @property
     def indexes_built(self) -> frozenset[str]:
@@ -67,21 +88,19 @@ class StagingNamespace(LanceNamespace):
     def namespace_id(self) -> str:
         return "omnigraph"
 
-    def describe_table(self, request: Any) -> DescribeTableResponse:
-        return DescribeTableResponse(location=self._location, managed_versioning=True)
+    def describe_table(self, request: Any) -> _Answer:
+        return _Answer(location=self._location, managed_versioning=True)
 
-    def describe_table_version(self, request: Any) -> DescribeTableVersionResponse:
+    def describe_table_version(self, request: Any) -> _Answer:
         version = dict(request).get("version") or max(self._versions)
-        return DescribeTableVersionResponse(version=self._entry(version))
+        return _Answer(version=self._entry(version))
 
-    def list_table_versions(self, request: Any) -> ListTableVersionsResponse:
+    def list_table_versions(self, request: Any) -> _Answer:
         wanted = dict(request)
         versions = sorted(self._versions, reverse=bool(wanted.get("descending")))
-        return ListTableVersionsResponse(
-            versions=[self._entry(v) for v in versions[: wanted.get("limit") or None]]
-        )
+        return _Answer(versions=[self._entry(v) for v in versions[: wanted.get("limit") or None]])
 
-    def create_table_version(self, request: Any) -> CreateTableVersionResponse:
+    def create_table_version(self, request: Any) -> _Answer:
         made = dict(request)
         version = made["version"]
         if version in self._versions:
@@ -89,10 +108,9 @@ class StagingNamespace(LanceNamespace):
         self._versions[version] = ManifestFile(
             path=made["manifest_path"], size=made.get("manifest_size")
         )
-        return CreateTableVersionResponse(version=self._entry(version))
+        return _Answer(version=self._entry(version))
 
-    def _entry(self, version: int) -> TableVersion:
+    def _entry(self, version: int) -> dict[str, Any]:
         manifest = self._versions[version]
-        return TableVersion(
-            version=version, manifest_path=manifest.path, manifest_size=manifest.size
-        )
+        entry: dict[str, Any] = {"version": version, "manifest_path": manifest.path}
+        return entry if manifest.size is None else {**entry, "manifest_size": manifest.size}

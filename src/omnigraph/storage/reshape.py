@@ -18,7 +18,7 @@ import pyarrow as pa
 from lance import LanceDataset
 
 from omnigraph.storage.changes import Rework
-from omnigraph.storage.names import TABLE_ID
+from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.physical import physical_schema
 from omnigraph.storage.sessions import own_session
 
@@ -59,12 +59,9 @@ class Reshape(Rework):
         """The next version: at most four commits that nobody else sees, whatever changes."""
         # Lance commits these where the dataset was opened: that must be the namespace of this
         # attempt, not the one that readers of the base share.
-        dataset = lance.dataset(
-            namespace_client=managed["namespace_client"],
-            table_id=TABLE_ID,
-            version=current.version,
-            storage_options=managed["storage_options"],
-            session=own_session(),
+        space: StagingNamespace = managed["namespace_client"]
+        dataset = space.opened(
+            current.version, storage_options=managed["storage_options"], session=own_session()
         )
         empty, made = list(self.empty), self.made
         if made and not dataset.get_fragments():

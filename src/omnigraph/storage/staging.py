@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import lance
 import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
@@ -42,15 +41,13 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
+from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
 from omnigraph.storage.removal import deletion
 from omnigraph.storage.replacing import identify, match, replacement, row_ids
 from omnigraph.storage.sessions import in_own_session, own_session, verify_indexes
 from omnigraph.storage.tables import Table
-
-if TYPE_CHECKING:
-    from omnigraph.storage.namespace import StagingNamespace
 
 CACHE_BYTES_MAX = 256 << 20
 BULK_BYTES_MIN = 4 << 20
@@ -84,15 +81,11 @@ class TableStore:
             path=self._location.absolute(name.manifest), size=name.manifest_size
         )
         uri = self._location.table_uri(name.path)
-        space = _namespace(uri, {name.version: manifest})
+        space = StagingNamespace(uri, {name.version: manifest})
         with translated(f"opening {name.path} version {name.version}", referenced=True):
             # A session of its own: only the lineage of this version continues in it.
-            dataset = lance.dataset(
-                namespace_client=space,
-                table_id=TABLE_ID,
-                version=name.version,
-                storage_options=self._options,
-                session=own_session(),
+            dataset = space.opened(
+                name.version, storage_options=self._options, session=own_session()
             )
         return Table(name, dataset, space, self._cache, self._objects)
 
@@ -129,7 +122,7 @@ class TableStore:
         uri = self._location.table_uri(path)
         base = origin = self._continued(base) if base is not None else None
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
-        space = base.space.fork() if base is not None else _namespace(uri, {})
+        space = base.space.fork() if base is not None else StagingNamespace(uri, {})
         start = base.since if base is not None else 0
         if base is not None and first is not None:
             base = self._laid_out(base, space, first)
@@ -305,9 +298,3 @@ class TableStore:
     @property
     def _options(self) -> dict[str, str] | None:
         return dict(self._location.options) or None
-
-
-def _namespace(uri: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
-    from omnigraph.storage.namespace import StagingNamespace
-
-    return StagingNamespace(uri, versions)

@@ -16,8 +16,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-import lance_namespace as lance_namespace  # Imported before the fork: it takes longest.
-
 from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
 from omnigraph.testing import branchers, evolvers, mergers, mutators

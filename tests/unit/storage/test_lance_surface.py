@@ -91,7 +91,7 @@ def test_a_version_opens_by_the_path_of_its_manifest_and_nothing_is_written(
     space = StagingNamespace(
         staging.uri, {staged.version: ManifestFile(path=str(final).lstrip("/"), size=made.size)}
     )
-    opened = lance.dataset(namespace_client=space, table_id=TABLE_ID, version=staged.version)
+    opened = space.opened(staged.version, storage_options=None)
     assert ids(opened) == ["a", "b"]
     assert sorted(Path(staging.uri).rglob("*")) == before
 
@@ -271,12 +271,8 @@ def alone(staging: Staging, dataset: LanceDataset) -> LanceDataset:
     final.parent.mkdir(exist_ok=True)
     final.write_bytes((Path("/") / made.path).read_bytes())
     place = ManifestFile(path=str(final).lstrip("/"), size=made.size)
-    return lance.dataset(
-        namespace_client=StagingNamespace(staging.uri, {dataset.version: place}),
-        table_id=TABLE_ID,
-        version=dataset.version,
-        session=lance.Session(),
-    )
+    space = StagingNamespace(staging.uri, {dataset.version: place})
+    return space.opened(dataset.version, storage_options=None, session=lance.Session())
 
 
 def index_names(dataset: LanceDataset) -> list[str]:
