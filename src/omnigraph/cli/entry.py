@@ -15,6 +15,10 @@ def main() -> None:
     """Import the command line and run it."""
     imported = False
     try:
+        from omnigraph.cli.spare import spare_collections, spare_pandas
+
+        spare_collections()
+        spare_pandas()
         from omnigraph.cli.main import main as run
 
         imported = True

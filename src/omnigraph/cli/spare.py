@@ -1,0 +1,97 @@
+"""Keeps a command from work that it has no use for: pandas, and looking for garbage in imports.
+
+    entry -> [spare] -> main
+
+When pyarrow makes its first array it imports pandas, where that is installed, to know its values
+when it sees them: a quarter of a second of every command, and no command hands such values over.
+So pyarrow is told that there is no pandas, and told better as soon as somebody imports it: Spark
+does. What its C++ half has found it keeps: `pandas.NA` among plain objects stays unknown to it.
+This is for the process of a command, where nothing makes such objects; a program that uses the
+library is left alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # They are empty here, and importing them would take longer than everything else.
+    Loader = MetaPathFinder = object
+
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+
+
+def spare_collections() -> None:
+    """Look for garbage less often: imports make very many objects, and all of them stay."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+
+
+def spare_pandas() -> None:
+    """Import pandas when it is used, and not because pyarrow is."""
+    if "pandas" not in sys.modules and "pyarrow" not in sys.modules:
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(MetaPathFinder):
+    """Finds both packages where they are, and learns when they have been imported."""
+
+    def __init__(self) -> None:
+        self._denied = False
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == "pyarrow":
+            return _followed(PathFinder.find_spec(fullname, path, target), self._tell_none)
+        if fullname != "pandas":
+            return None
+        if self._denied:
+            raise ModuleNotFoundError("pandas is not asked for", name=fullname)
+        return _followed(PathFinder.find_spec(fullname, path, target), self._tell)
+
+    def _tell_none(self) -> None:
+        """Let pyarrow ask now, and find nothing. It remembers that, until somebody insists."""
+        self._denied = True
+        try:
+            sys.modules["pyarrow"].scalar(None)
+        finally:
+            self._denied = False
+
+    def _tell(self) -> None:
+        """Somebody has imported pandas. To ask for the module is to insist.
+
+        The name is not public; without it, pyarrow would insist by itself in ``to_pandas``.
+        """
+        sys.meta_path.remove(self)
+        getattr(getattr(sys.modules["pyarrow.lib"], "_pandas_api", None), "pd", None)
+
+
+def _followed(spec: ModuleSpec | None, then: Callable[[], None]) -> ModuleSpec | None:
+    if spec is not None and spec.loader is not None:
+        spec.loader = _Followed(spec.loader, then)
+    return spec
+
+
+class _Followed(Loader):
+    """Loads as another loader does, gives the module back to it, and calls a function."""
+
+    def __init__(self, loader: Loader, then: Callable[[], None]) -> None:
+        self._loader = loader
+        self._then = then
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._then()
