@@ -1,10 +1,3 @@
-"""The release, from the installed package."""
+"""The release. The package is built with it, and `--version` need not search for the package."""
 
-from __future__ import annotations
-
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("omnigraph")
-except PackageNotFoundError:  # Running from a source tree that was never installed.
-    __version__ = "0+unknown"
+__version__ = "0.1.0"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import PackageNotFoundError, version
-
 import click
 
 from omnigraph.cli.options import common_options, examples, json_option
@@ -19,6 +16,8 @@ _PARTS = ("pylance", "pyarrow")
 @click.pass_obj
 def version_command(settings: Settings) -> None:
     """Show the version and its formats of graphs; with --json also what it runs on."""
+    import platform
+
     from omnigraph.manifest.format import FORMAT, formats_read
     from omnigraph.version import __version__
 
@@ -35,6 +34,8 @@ def version_command(settings: Settings) -> None:
 
 def _installed(package: str) -> str:
     # Asked of the package's metadata: importing it would take longer than everything else here.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:
