@@ -5,13 +5,16 @@
     graph = omnigraph.init("./fleet", schema="node Vessel { imo: I64 @key }")
     graph.load([{"type": "Vessel", "data": {"imo": 100}}], mode="append")
 
-Everything here delegates: reading to a pinned snapshot, writing to the one write machine.
+Everything here delegates: reading to a pinned snapshot, writing to the one write machine. A method
+imports what it delegates to, so that a program pays for what it does: most of a short one is
+imports.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -19,33 +22,27 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
-from omnigraph.input.phases import TellPhase
-from omnigraph.input.publishing import LoadRequest
-from omnigraph.input.sources import sort_out
-from omnigraph.loading import run_load
-from omnigraph.maintain.indexes import IndexStatus, index_status
-from omnigraph.maintain.optimize import OptimizeResult, build_indexes
-from omnigraph.maintain.optimize import optimize as optimize_tables
-from omnigraph.maintain.schema_apply import SchemaApplyResult, plan_schema
-from omnigraph.maintain.schema_apply import schema_apply as apply_schema
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN
-from omnigraph.query.engine import Explanation, QueryEngine
-from omnigraph.query.exec.evaluate import Values
-from omnigraph.query.mutate import run_mutation
-from omnigraph.query.search.embedding import Embedder
-from omnigraph.query.typed import Query
+from omnigraph.query.exec.limits import Limits
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.migrate import SchemaPlan
 from omnigraph.storage.location import locate
 from omnigraph.text_file import TextKind, read_text_file
 from omnigraph.versions import Versions
-from omnigraph.write.delta import WriteMode
-from omnigraph.write.init import initialise
 
 if TYPE_CHECKING:
+    from omnigraph.input.phases import TellPhase
+    from omnigraph.maintain.indexes import IndexStatus
+    from omnigraph.maintain.optimize import OptimizeResult
+    from omnigraph.maintain.schema_apply import SchemaApplyResult
+    from omnigraph.query.engine import Explanation, QueryEngine
+    from omnigraph.query.exec.evaluate import Values
+    from omnigraph.query.search.embedding import Embedder
+    from omnigraph.query.typed import Query
+    from omnigraph.schema.migrate import SchemaPlan
     from omnigraph.spark.handle import SparkGraph
+    from omnigraph.write.delta import WriteMode
 
 Uri = str | os.PathLike[str]
 
@@ -65,6 +62,8 @@ def init(
     in the text, ``AlreadyExistsError`` if there is a graph already. Costs at most 12 object-store
     requests, whatever the number of types.
     """
+    from omnigraph.write.init import initialise
+
     text, name = _schema_text(schema)
     repository = initialise(
         locate(uri),
@@ -109,12 +108,20 @@ class Graph(Versions):
 
     def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
         self._open: Repository | None = repository
-        self._queries = QueryEngine(repository, embedder)
+        limits = Limits.of(None, None)
+
+        @cache
+        def engine() -> QueryEngine:
+            from omnigraph.query.engine import QueryEngine
+
+            return QueryEngine(repository, embedder, limits)
+
+        self._queries = engine
         self._uri = repository.location.uri
 
     @property
     def _engine(self) -> QueryEngine:
-        return self._queries
+        return self._queries()
 
     @property
     def _repository(self) -> Repository:
@@ -164,6 +171,8 @@ class Graph(Versions):
 
         ``schema`` is `.pg` text, or the path of a `.pg` file. The plan prints as text.
         """
+        from omnigraph.maintain.schema_apply import plan_schema
+
         text, name = _schema_text(schema)
         return plan_schema(
             self._repository,
@@ -191,8 +200,10 @@ class Graph(Versions):
         Raises ``MigrationError`` if a step is not possible or rows are in the way: then nothing is
         changed.
         """
+        from omnigraph.maintain.schema_apply import schema_apply
+
         text, name = _schema_text(schema)
-        return apply_schema(
+        return schema_apply(
             self._repository,
             text,
             source_name=name,
@@ -244,6 +255,10 @@ class Graph(Versions):
         ``progress`` is called with the number of input bytes or rows read so far; ``phases`` on
         Spark with what is being done and how many tasks of it are.
         """
+        from omnigraph.input.publishing import LoadRequest
+        from omnigraph.input.sources import sort_out
+        from omnigraph.loading import run_load
+
         load = LoadRequest(
             given=sort_out(source, type_name=type, columns=mapping),
             mode=_mode(mode),
@@ -255,20 +270,12 @@ class Graph(Versions):
             dry_run=dry_run,
         )
         done = run_load(self._repository, load, engine=engine, spark=spark, rejects=rejects)
-        counts = {
-            kind: tuple(
-                TypeCount(name=key.partition(":")[2], entities_loaded=rows)
-                for key, rows in done.rows.items()
-                if key.startswith(f"{kind}:")
-            )
-            for kind in ("node", "edge")
-        }
         return LoadResult(
             uri=self.uri,
             branch=branch,
             mode=str(load.mode),
-            nodes=counts["node"],
-            edges=counts["edge"],
+            nodes=_counts(done.rows, "node"),
+            edges=_counts(done.rows, "edge"),
             commit=done.commit,
             changes=done.changes,
             dry_run=dry_run,
@@ -350,6 +357,8 @@ class Graph(Versions):
         else ``ConflictError`` with kind ``precondition_failed``. A mutation that changes nothing
         publishes nothing: ``commit`` is then None.
         """
+        from omnigraph.query.mutate import run_mutation
+
         now = self._engine.now()
 
         def check(schema: AcceptedSchema) -> tuple[Query, Values]:
@@ -422,12 +431,14 @@ class Graph(Versions):
 
         No answer changes. A second call finds nothing to do, and then publishes nothing.
         """
-        return optimize_tables(
-            self._repository, branch=branch, types=types, actor=actor, message=message
-        )
+        from omnigraph.maintain.optimize import optimize
+
+        return optimize(self._repository, branch=branch, types=types, actor=actor, message=message)
 
     def indexes(self, *, branch: str = MAIN, types: Sequence[str] = ()) -> tuple[IndexStatus, ...]:
         """Every index that the schema asks for: whether it is built, and how far it reaches."""
+        from omnigraph.maintain.indexes import index_status
+
         return index_status(self._repository, self._repository.head(branch).snapshot, types)
 
     def build_indexes(
@@ -439,6 +450,8 @@ class Graph(Versions):
         message: str | None = None,
     ) -> OptimizeResult:
         """Make every index cover every row, as one commit; files stay as they are."""
+        from omnigraph.maintain.optimize import build_indexes
+
         return build_indexes(
             self._repository, branch=branch, types=types, actor=actor, message=message
         )
@@ -484,7 +497,17 @@ def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
     return read_text_file(path, TextKind.SCHEMA), str(path)
 
 
+def _counts(rows: Mapping[str, int], kind: str) -> tuple[TypeCount, ...]:
+    return tuple(
+        TypeCount(name=key.partition(":")[2], entities_loaded=count)
+        for key, count in rows.items()
+        if key.startswith(f"{kind}:")
+    )
+
+
 def _mode(mode: str) -> WriteMode:
+    from omnigraph.write.delta import WriteMode
+
     try:
         return WriteMode(mode)
     except ValueError as e:

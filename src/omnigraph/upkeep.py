@@ -1,36 +1,29 @@
 """Looking after a graph from Python: ``graph.upkeep``.
 
 graph -> [upkeep] -> maintain/status, check, recovery, cleanup, repair
+
+Methods import what they delegate to, as those of a graph do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.branch.history import branch_heads
 from omnigraph.errors import UsageError
-from omnigraph.maintain.check import CheckReport, check
-from omnigraph.maintain.cleanup import GRACE_S, CleanupReport, cleanup
-from omnigraph.maintain.recovery import (
-    PendingIntent,
-    RecoveryReport,
-    find_intent,
-    pending_intents,
-    quarantined,
-    recover,
-)
-from omnigraph.maintain.repair import RepairReport, repair
-from omnigraph.maintain.retention import Policy
-from omnigraph.maintain.status import GraphStatus, status
-from omnigraph.maintain.sweep import mark_here
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
-from omnigraph.write.audit import Recovered, recoveries
+from omnigraph.manifest.sweeps import GRACE_S
 from omnigraph.write.intents import LEASE_S
-from omnigraph.write.mirror import mirror_main
-from omnigraph.write.projection import project
+
+if TYPE_CHECKING:
+    from omnigraph.maintain.check import CheckReport
+    from omnigraph.maintain.cleanup import CleanupReport
+    from omnigraph.maintain.recovery import PendingIntent, RecoveryReport
+    from omnigraph.maintain.repair import RepairReport
+    from omnigraph.maintain.status import GraphStatus
+    from omnigraph.write.audit import Recovered
 
 Span = timedelta | float
 """A length of time; a number is seconds."""
@@ -44,10 +37,14 @@ class Recovery:
 
     def list(self) -> tuple[PendingIntent, ...]:
         """The writes that are pending, each with its state; changes nothing."""
+        from omnigraph.maintain.recovery import pending_intents
+
         return tuple(pending_intents(self._opened()))
 
     def show(self, operation_id: str) -> PendingIntent:
         """One of them, by its id or the beginning of it."""
+        from omnigraph.maintain.recovery import find_intent
+
         return find_intent(self._opened(), operation_id)
 
     def run(
@@ -58,14 +55,20 @@ class Recovery:
         A write is taken for stalled if it was not heard of for ``stalled_after``. If it wakes up
         after that it fails with ``revoked`` and can be repeated.
         """
+        from omnigraph.maintain.recovery import recover
+
         return recover(self._opened(), operation_id=operation_id, lease_s=_seconds(stalled_after))
 
     def put_aside(self) -> tuple[str, ...]:
         """Objects that could not be read and were put aside, by their names below the root."""
+        from omnigraph.maintain.recovery import quarantined
+
         return tuple(quarantined(self._opened()))
 
     def audit(self) -> tuple[Recovered, ...]:
         """Everything that was recovered so far, oldest first."""
+        from omnigraph.write.audit import recoveries
+
         return tuple(recoveries(self._opened()))
 
 
@@ -78,6 +81,8 @@ class Upkeep:
 
     def status(self, branch: str = MAIN) -> GraphStatus:
         """How the graph is doing, and what to run next. Reads no rows."""
+        from omnigraph.maintain.status import status
+
         return status(self._opened(), branch)
 
     def check(
@@ -92,6 +97,8 @@ class Upkeep:
 
         ``report.ok`` says whether nothing was found.
         """
+        from omnigraph.maintain.check import check
+
         return check(self._opened(), full=full, history=history, progress=progress)
 
     def cleanup(
@@ -115,6 +122,9 @@ class Upkeep:
         ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
         which very many versions are kept to Spark. The outcome is the same.
         """
+        from omnigraph.maintain.cleanup import cleanup
+        from omnigraph.maintain.retention import Policy
+        from omnigraph.maintain.sweep import mark_here
         from omnigraph.spark.marking import marking
 
         repository = self._opened()
@@ -134,6 +144,10 @@ class Upkeep:
         ask for it where a handle stays open. Returns the types that were looked at, each with
         ``current``, ``lagging`` or ``drifted``: the last one was changed by another program.
         """
+        from omnigraph.branch.history import branch_heads
+        from omnigraph.write.mirror import mirror_main
+        from omnigraph.write.projection import project
+
         repository = self._opened()
         project(repository, *branch_heads(repository).values())
         return {name: str(head.state) for name, head in mirror_main(repository).items()}
@@ -153,6 +167,8 @@ class Upkeep:
         far as the schema allows, or ``discard`` puts the tables back to what the graph shows.
         Indexes that belong to another lineage are found on every branch and built again.
         """
+        from omnigraph.maintain.repair import repair
+
         return repair(
             self._opened(),
             types=types,

@@ -2,35 +2,34 @@
 
     graph -> [versions] -> branch/*, manifest/lineage, manifest/targets
 
-The part of the Python API that ``Graph`` inherits; it delegates like the rest.
+The part of the Python API that ``Graph`` inherits; it delegates, and imports, like the rest.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from omnigraph.branch.diff import Diff
-from omnigraph.branch.history import LoggedCommit, read_log
-from omnigraph.branch.merge.resolve import Resolution
-from omnigraph.branch.merge.result import MergeResult
-from omnigraph.branch.merge.revert import revert
-from omnigraph.branch.merge.run import merge
-from omnigraph.branch.reset import reset_branch
 from omnigraph.branching import Branches, Tags
-from omnigraph.changes import Changes
 from omnigraph.errors import OmnigraphError, UsageError
-from omnigraph.manifest.filters import CommitFilter
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import Target, find_commit, resolve
-from omnigraph.query.engine import QueryEngine
 from omnigraph.results import Commits
-from omnigraph.upkeep import Upkeep
 from omnigraph.view import SnapshotView
+
+if TYPE_CHECKING:
+    from omnigraph.branch.diff import Diff
+    from omnigraph.branch.history import LoggedCommit
+    from omnigraph.branch.merge.resolve import Resolution
+    from omnigraph.branch.merge.result import MergeResult
+    from omnigraph.changes import Changes
+    from omnigraph.query.engine import QueryEngine
+    from omnigraph.upkeep import Upkeep
 
 
 class Versions(ABC):
@@ -41,10 +40,8 @@ class Versions(ABC):
     def _repository(self) -> Repository:
         """The open graph."""
 
-    @property
-    @abstractmethod
-    def _engine(self) -> QueryEngine:
-        """What runs its queries."""
+    _queries: Callable[[], QueryEngine]
+    """What runs its queries."""
 
     @property
     def branches(self) -> Branches:
@@ -59,11 +56,15 @@ class Versions(ABC):
     @cached_property
     def upkeep(self) -> Upkeep:
         """Looking after the graph: status, check, recovery, cleanup."""
+        from omnigraph.upkeep import Upkeep
+
         return Upkeep(lambda: self._repository)
 
     @cached_property
     def changes(self) -> Changes:
         """The change feed: by commit, by polls, as an iterator, from a baseline."""
+        from omnigraph.changes import Changes
+
         return Changes(lambda: self._repository)
 
     def snapshot(
@@ -91,10 +92,12 @@ class Versions(ABC):
 
     def _view(self, target: Target) -> SnapshotView:
         snapshot = resolve(self._repository, target)
-        return SnapshotView(self._repository, snapshot, self._engine)
+        return SnapshotView(self._repository, snapshot, self._queries)
 
     def diff(self, before: str, after: str = MAIN) -> Diff:
         """What changed from one state to another, entity by entity; both as texts of ``at``."""
+        from omnigraph.branch.diff import Diff
+
         states = [resolve(self._repository, Target.parse(text)) for text in (before, after)]
         return Diff(self._repository, *states)
 
@@ -120,6 +123,8 @@ class Versions(ABC):
         ``prefer``, "ours" or "theirs". A dry run returns them and publishes nothing. With
         ``delete_branch`` the source is deleted if nobody has written to it meanwhile.
         """
+        from omnigraph.branch.merge.run import merge
+
         result = merge(
             self._repository,
             source,
@@ -155,6 +160,8 @@ class Versions(ABC):
     ) -> MergeResult:
         """Take one commit back, as a new commit; what somebody changed since is a conflict, decided
         as in ``merge``. A merge commit goes back to its first parent."""
+        from omnigraph.branch.merge.revert import revert
+
         return revert(
             self._repository,
             commit,
@@ -181,6 +188,8 @@ class Versions(ABC):
         Returns the new commit, or None if the branch is there already. Commits that are left behind
         can still be read by their ids until they are reclaimed; tag what must be kept.
         """
+        from omnigraph.branch.reset import reset_branch
+
         state = resolve(self._repository, Target.parse(target))
         return reset_branch(
             self._repository,
@@ -211,6 +220,8 @@ class Versions(ABC):
         moments, both included. ``not_in`` leaves out what went into another state as well, a text
         of ``at``. One manifest is read per fifty commits.
         """
+        from omnigraph.manifest.filters import CommitFilter
+
         if first_parent and not_in is not None:
             raise UsageError("first_parent and not_in cannot be combined")
         head = self._repository.head(branch).snapshot
@@ -227,6 +238,8 @@ class Versions(ABC):
     ) -> tuple[LoggedCommit, ...]:
         """The commit graph of a branch, or of all branches: each commit before its parents, with
         the branches whose newest commit it is, and its tags."""
+        from omnigraph.branch.history import read_log
+
         if first_parent and branch is None:
             raise UsageError("first_parent follows one branch", hint="name the branch")
         return read_log(self._repository, branch=branch, limit=limit, first_parent=first_parent)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -20,16 +20,15 @@ from omnigraph.errors import UsageError
 from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
-from omnigraph.query.engine import Explanation, QueryEngine, read_of
-from omnigraph.query.exec.limits import Limits
-from omnigraph.query.typed import Query
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.json_rows import write_jsonl
 from omnigraph.schema.lookup import type_named
 
 if TYPE_CHECKING:
+    from omnigraph.query.engine import Explanation, QueryEngine
+    from omnigraph.query.exec.limits import Limits
+    from omnigraph.query.typed import Query
     from omnigraph.spark.handle import SparkGraph
 
 
@@ -37,13 +36,23 @@ class SnapshotView:
     """A graph at one moment: what it holds, and its rows."""
 
     def __init__(
-        self, repository: Repository, snapshot: Snapshot, engine: QueryEngine | None = None
+        self,
+        repository: Repository,
+        snapshot: Snapshot,
+        queries: Callable[[], QueryEngine] | None = None,
     ) -> None:
         self._repository = repository
         self._snapshot = snapshot
-        self._engine = engine or QueryEngine(repository)
+        self._queries = queries
         with telling_reclaimed(repository, snapshot):
             self._schema = repository.schema(snapshot.schema_hash)
+
+    @cached_property
+    def _engine(self) -> QueryEngine:
+        # Half of all modules run queries, and many views are not asked any.
+        from omnigraph.query.engine import QueryEngine
+
+        return self._queries() if self._queries else QueryEngine(self._repository)
 
     @property
     def branch(self) -> str:
@@ -140,6 +149,7 @@ class SnapshotView:
         self, query: Query, params: Mapping[str, Any] | None, limits: Limits, spark: Any
     ) -> pa.Table:
         # Spark is an option, and slow to import.
+        from omnigraph.query.engine import read_of
         from omnigraph.spark.query import query_snapshot
 
         read, values = read_of(query), self._engine.values(query, params)
@@ -204,6 +214,8 @@ class SnapshotView:
     def _export(
         self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
     ) -> int:
+        from omnigraph.load.export import write_jsonl
+
         # An edge type answers to several spellings: each type is written once, however often named.
         named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
         chosen = list(named.values()) or list(self.catalog.types())

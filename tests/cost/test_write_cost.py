@@ -10,8 +10,8 @@ import math
 import pytest
 
 import omnigraph
-from omnigraph.maintain.cleanup import GRACE_S
 from omnigraph.manifest.repository import LOOK_AGAIN_US
+from omnigraph.manifest.sweeps import GRACE_S
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.measure import Measured, measure, serial_hops
 from omnigraph.testing.proxy import CountingProxy

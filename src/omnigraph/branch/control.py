@@ -10,6 +10,7 @@ steps leaves an invisible dataset, or a step that whoever comes next takes: a na
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -45,7 +46,6 @@ from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.storage.objects import Objects
 from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
-from omnigraph.write.publish import restate
 
 CREATION_S_MAX = 60
 """Whoever needed longer to make a branch looks whether all of it is still there."""
@@ -154,7 +154,7 @@ def _take_back(repository: Repository, ref: BranchRef, head: Head) -> None:
     with suppress(OmnigraphError):  # If its first version is gone, nothing of it seems to live.
         made = repository.branch_of(ref, head)
         made.refresh()
-        restate(repository, made, lambda snapshot: replace(snapshot, deleted=True))
+        _restate(repository, made, lambda snapshot: replace(snapshot, deleted=True))
     end_branch_ref(repository.objects, ref)
 
 
@@ -181,7 +181,7 @@ def delete_branch(
         return replace(snapshot, deleted=True)
 
     try:
-        restate(repository, branch, ended)
+        _restate(repository, branch, ended)
     except NotFoundError:
         # It has ended: by this command, whose answer was lost, or by another one of the same wish.
         # Or another process renamed it: then it is not what was to be deleted.
@@ -292,7 +292,7 @@ def _renamed(
     given = _named(repository, ref, unused=unused)
     hit(FailPoint.BRANCH_BEFORE_RENAME)
     try:
-        restate(repository, branch, lambda s: replace(s, branch=ref.name))
+        _restate(repository, branch, lambda s: replace(s, branch=ref.name))
         head = branch.head
     except NotFoundError:
         head = branch.store.head()
@@ -324,6 +324,15 @@ def numbered(name: str, number: int) -> str:
             return check_branch_name(name + ending)
         except UsageError:
             name = name[:-1]
+
+
+def _restate(
+    repository: Repository, branch: Branch, change: Callable[[Snapshot], Snapshot]
+) -> None:
+    # Most uses of this module only look at branches; the write machine is a large import.
+    from omnigraph.write.publish import restate
+
+    restate(repository, branch, change)
 
 
 def _is_last(objects: Objects, ref: BranchRef) -> bool:

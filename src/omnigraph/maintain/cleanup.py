@@ -47,8 +47,6 @@ from omnigraph.write.mirror import mirror_main
 from omnigraph.write.projection import project
 from omnigraph.write.publish import restate
 
-GRACE_S = 3600.0
-"""What was written or shown within an hour is not touched, whatever the policy says."""
 LOOKS_MAX = 64
 RECORDS_KEPT = 16
 

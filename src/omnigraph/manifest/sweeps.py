@@ -22,6 +22,8 @@ from omnigraph.manifest.snapshot import ManifestPlace
 from omnigraph.storage.objects import Objects
 
 PREFIX = "_cleanup"
+GRACE_S = 3600.0
+"""What was written or shown within an hour is not touched, whatever the policy says."""
 
 Ranges = tuple[tuple[int, int | None], ...]
 """Versions from and to, both included; None for all that follow."""

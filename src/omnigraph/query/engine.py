@@ -87,13 +87,18 @@ class Explanation:
 class QueryEngine:
     """The reading side of one open graph."""
 
-    def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        embedder: Embedder | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._prepared: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
         self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
         self._caches = Caches()
-        self._limits = Limits.of(None, None)
+        self._limits = limits or Limits.of(None, None)
         self._lock = RLock()
 
     def limits(self, timeout_s: float | None, memory_bytes: int | None) -> Limits:
