@@ -1,4 +1,4 @@
-"""Keeps a command from work that it has no use for: pandas, and looking for garbage in imports.
+"""Keeps a command from work that it has no use for: pandas, and looking for garbage in modules.
 
     entry -> [spare] -> main
 
@@ -12,6 +12,7 @@ library is left alone.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from collections.abc import Callable, Sequence
@@ -29,8 +30,13 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def spare_collections() -> None:
-    """Look for garbage less often: imports make very many objects, and all of them stay."""
+    """Look for garbage less often: imports make very many objects, and all of them stay.
+
+    At the end they go with the process. Without ``freeze``, which is registered first and so called
+    last, the interpreter looks at each of them several times before.
+    """
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    atexit.register(gc.freeze)
 
 
 def spare_pandas() -> None:
