@@ -55,6 +55,7 @@ golden: $(READY) ## rewrite golden files; review the diff
 	$(BIN)/python -m omnigraph.cli.reference > docs/reference/cli.md
 
 bench: $(PEERS)  ## ratios against raw pylance and other engines, measured in one run
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/bulk_load.py
 	$(BIN)/python benchmarks/single_commit.py
 	$(BIN)/python benchmarks/queries.py
