@@ -214,7 +214,7 @@ class SnapshotView:
     def _export(
         self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
     ) -> int:
-        from omnigraph.load.export import write_jsonl
+        from omnigraph.schema.json_rows import write_jsonl
 
         # An edge type answers to several spellings: each type is written once, however often named.
         named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}

@@ -116,7 +116,7 @@ def query_frame(
 
     A traversal of more than three hops runs its first rounds already, and searches are made.
     Columns have the names that the query gives them; numbers and instants are held as
-    ``pipeline.arrow`` says.
+    ``spark.arrow`` says.
     """
     tables = PinnedTables(pipeline.spark, pinned, values)
     df, outputs = _lowered(pipeline.spark, tables, query_plan, values, pinned.catalog, search)

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from omnigraph import graph as graphs
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline import entry as entry  # With the next: imported before the fork,
+from omnigraph.input import publishing as publishing  # With the next: imported before the fork,
 from omnigraph.query import engine as engine  # so that a racer races, and does not import.
 from omnigraph.testing import branchers, evolvers, mergers, mutators
 from omnigraph.testing.releases import release_of_format
