@@ -122,10 +122,10 @@ class Upkeep:
         ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
         which very many versions are kept to Spark. The outcome is the same.
         """
+        from omnigraph.cleaning import marking
         from omnigraph.maintain.cleanup import cleanup
         from omnigraph.maintain.retention import Policy
         from omnigraph.maintain.sweep import mark_here
-        from omnigraph.spark.marking import marking
 
         repository = self._opened()
         policy = Policy(

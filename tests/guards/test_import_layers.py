@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,8 @@ LAYERS = (
     ("maintain",),
     ("spark",),
     ("view",),
-    ("branching", "changes", "loading", "upkeep"),
+    ("cleaning", "loading"),
+    ("branching", "changes", "upkeep"),
     ("versions",),
     ("graph",),
     ("cli",),
@@ -77,3 +80,36 @@ def test_foreign_engines_have_one_importer(file: Path) -> None:
         owner = FOREIGN.get(module.split(".")[0])
         if owner is not None and own != "testing":
             assert own == owner, f"{file}:{line}: only {owner} may import {module}"
+
+
+# Steps that know no engine and still stand among those that do.
+WITHOUT_PYSPARK = {
+    "check/digest.py", "check/exact.py", "check/found.py", "check/judge.py", "check/rules.py",
+    "check/values.py", "committed.py", "conditions.py", "errors.py", "gateway.py", "java.py",
+    "parts.py", "pinning.py", "scan.py", "scratch.py", "tasks.py",
+}  # fmt: skip
+
+
+def test_spark_holds_what_imports_pyspark() -> None:
+    folder = SRC / "spark"
+    without = {
+        str(file.relative_to(folder))
+        for file in folder.rglob("*.py")
+        if file.name != "__init__.py" and not any(m.startswith("pyspark") for _, m in imports(file))
+    }
+    assert without == WITHOUT_PYSPARK
+
+
+LOADS_LOCALLY = """
+import sys, omnigraph
+with omnigraph.init(sys.argv[1], "node A { k: String @key }") as graph:
+    graph.load([{"type": "A", "data": {"k": "a"}}])
+    graph.upkeep.cleanup(keep=1, engine="local")
+print([name for name in sys.modules if name.startswith(("omnigraph.spark", "pyspark"))])
+"""
+
+
+def test_nothing_local_enters_through_spark(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOADS_LOCALLY, str(tmp_path / "graph")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

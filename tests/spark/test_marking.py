@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import omnigraph
+from omnigraph import cleaning
 from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.maintain.sweep import mark_here
 from omnigraph.spark import marking
@@ -117,7 +118,7 @@ def test_many_versions_are_left_to_spark(
     monkeypatch.setattr(marking, "mark_on_spark", counted)
     graph.upkeep.cleanup(keep=9, grace=0)
     assert asked == []
-    monkeypatch.setattr(marking, "AUTO_VERSIONS", 4)
+    monkeypatch.setattr(cleaning, "AUTO_VERSIONS", 4)
     graph.upkeep.cleanup(keep=9, grace=0)
     assert asked
     assert min(asked) >= 4

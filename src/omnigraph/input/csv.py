@@ -13,7 +13,7 @@ range on, and if they do not fit the file is read again by one task.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,9 +51,9 @@ def csv_blocks(unit: Unit, reader: SourceReader) -> Iterator[Block]:
     return text_blocks(unit, reader, CsvRecords())
 
 
-def csv_pieces(block: Block, unit: Unit, catalog: Catalog) -> Iterator[Piece]:
-    """The pieces of a block, in the order of its records."""
-    return read_csv_block(block, unit.planned, catalog)
+def csv_pieces(unit: Unit, catalog: Catalog) -> Callable[[Block], Iterator[Piece]]:
+    """What tells the pieces of a block, in the order of its records."""
+    return lambda block: read_csv_block(block, unit.planned, catalog)
 
 
 def read_csv_block(block: Block, planned: PlannedFile, catalog: Catalog) -> Iterator[Piece]:

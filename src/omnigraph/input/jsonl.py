@@ -9,7 +9,7 @@ blocks: all are found, and few are in memory at a time.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from omnigraph.input.jsonl_blocks import read_block
 from omnigraph.input.pieces import Piece, TextOf
@@ -28,10 +28,11 @@ def jsonl_blocks(unit: Unit, reader: SourceReader) -> Iterator[Block]:
     return text_blocks(unit, reader, Lines())
 
 
-def jsonl_pieces(block: Block, unit: Unit, catalog: Catalog) -> Iterator[Piece]:
-    """The pieces of a block, in the order of its lines."""
+def jsonl_pieces(unit: Unit, catalog: Catalog) -> Callable[[Block], Iterator[Piece]]:
+    """What tells the pieces of a block, in the order of its lines."""
     del unit  # Every line says what it is.
-    return read_text(block.text, catalog, RecordShape(catalog))
+    shape = RecordShape(catalog)
+    return lambda block: read_text(block.text, catalog, shape)
 
 
 def read_text(text: bytes, catalog: Catalog, shape: RecordShape) -> Iterator[Piece]:

@@ -20,6 +20,8 @@ from omnigraph.input.units import Format, Unit
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.inputs import UnreadableInput
 
+PiecesOf = Callable[[Any], Iterator[Piece]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatReader:
@@ -27,8 +29,8 @@ class FormatReader:
 
     blocks: Callable[[Unit, SourceReader], Iterator[Any]]
     """Whole records of a unit, each block with ``done``: the bytes of the file read so far."""
-    pieces: Callable[[Any, Unit, Catalog], Iterator[Piece]]
-    """What a block holds."""
+    pieces: Callable[[Unit, Catalog], PiecesOf]
+    """What tells what a block of a unit holds; any thread may ask it."""
 
 
 READERS = {
@@ -48,10 +50,10 @@ def unit_blocks(unit: Unit) -> Iterator[Any]:
 
 def read_unit(unit: Unit, catalog: Catalog) -> Iterator[Piece]:
     """All pieces of a unit, in order; that it cannot be read is a problem among the others."""
-    pieces, lines = READERS[unit.planned.format].pieces, 0
+    pieces_of, lines = READERS[unit.planned.format].pieces(unit, catalog), 0
     try:
         for block in unit_blocks(unit):
-            for piece in pieces(block, unit, catalog):
+            for piece in pieces_of(block):
                 lines += piece.line_count
                 yield piece
     except (UnreadableInput, InputError) as error:

@@ -5,7 +5,7 @@ unit -> batches of the wanted columns -> table_shape.piece_of -> [table_files] -
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +43,16 @@ def damaged(format: Format, error: BaseException) -> UnreadableInput:
     return UnreadableInput(f"cannot be read as {format}: {short(error)}")
 
 
-def batch_pieces(batch: Batch, unit: Unit, catalog: Catalog) -> Iterator[Piece]:
-    """Some rows as a piece."""
+def batch_pieces(unit: Unit, catalog: Catalog) -> Callable[[Batch], Iterator[Piece]]:
+    """What tells the rows of a batch as a piece."""
     shape = _shape(unit)
     graph_type = catalog.table(shape.table_key)
-    columns = dict(zip(batch.rows.schema.names, batch.rows.columns, strict=True))
-    yield piece_of(graph_type, shape, columns, batch.rows.num_rows)
+
+    def pieces_of(batch: Batch) -> Iterator[Piece]:
+        columns = dict(zip(batch.rows.schema.names, batch.rows.columns, strict=True))
+        yield piece_of(graph_type, shape, columns, batch.rows.num_rows)
+
+    return pieces_of
 
 
 def _shape(unit: Unit) -> TableShape:

@@ -23,7 +23,7 @@ from omnigraph.input.loaded_rows import LoadedRows, Part, finish
 from omnigraph.input.pieces import Piece, shown_text
 from omnigraph.input.plan import plan_files, types_of
 from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
-from omnigraph.input.readers import READERS, broken, unit_blocks
+from omnigraph.input.readers import READERS, PiecesOf, broken, unit_blocks
 from omnigraph.input.rejects import RejectFile
 from omnigraph.input.sources import Given, Kind, Member
 from omnigraph.input.tables import rows_from_table
@@ -184,11 +184,13 @@ class _Reading:
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="omnigraph-input") as pool:
             try:
                 for number, unit in self._units():
+                    pieces_of = READERS[unit.planned.format].pieces(unit, self._catalog)
                     try:
                         for block in unit_blocks(unit):
                             if len(in_work) >= _BLOCKS_IN_WORK_MAX:
                                 yield in_work.popleft().result()
-                            in_work.append(pool.submit(self._understood, number, unit, block))
+                            work = pool.submit(self._understood, number, unit, block, pieces_of)
+                            in_work.append(work)
                     except (UnreadableInput, InputError) as error:
                         while in_work:
                             yield in_work.popleft().result()
@@ -205,11 +207,11 @@ class _Reading:
                 unit = Unit(number=cut, file=number, planned=planned, start=start, stop=stop)
                 yield number, unit
 
-    def _understood(self, file: int, unit: Unit, block: Any) -> _Result:
+    def _understood(self, file: int, unit: Unit, block: Any, pieces_of: PiecesOf) -> _Result:
         """A block; no more of it than is needed to say that it is wrong."""
         found: list[Piece] = []
         problems = 0
-        for piece in READERS[unit.planned.format].pieces(block, unit, self._catalog):
+        for piece in pieces_of(block):
             found.append(piece)
             problems += len(piece.problems)
             if problems >= PROBLEMS_MAX and self._rejects is None:
