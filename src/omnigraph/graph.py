@@ -24,7 +24,7 @@ from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
 from omnigraph.manifest.snapshot import MAIN
-from omnigraph.query.exec.limits import Limits
+from omnigraph.query.exec.limits import Limits, cache_bytes
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.location import locate
@@ -108,13 +108,14 @@ class Graph(Versions):
 
     def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
         self._open: Repository | None = repository
-        limits = Limits.of(None, None)
+        # What the environment says when the graph is opened holds, whenever the first query comes.
+        limits, kept_bytes = Limits.of(None, None), cache_bytes()
 
         @cache
         def engine() -> QueryEngine:
             from omnigraph.query.engine import QueryEngine
 
-            return QueryEngine(repository, embedder, limits)
+            return QueryEngine(repository, embedder, limits, kept_bytes)
 
         self._queries = engine
         self._uri = repository.location.uri

@@ -92,12 +92,13 @@ class QueryEngine:
         repository: Repository,
         embedder: Embedder | None = None,
         limits: Limits | None = None,
+        cache_bytes: int | None = None,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._prepared: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
         self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
-        self._caches = Caches()
+        self._caches = Caches(cache_bytes)
         self._limits = limits or Limits.of(None, None)
         self._lock = RLock()
 

@@ -22,12 +22,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.query.exec.limits import whole_from_environment
+from omnigraph.query.exec.limits import CACHE_VARIABLE as CACHE_VARIABLE
+from omnigraph.query.exec.limits import cache_bytes
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
-CACHE_VARIABLE = "OMNIGRAPH_CACHE_BYTES"
-CACHE_DEFAULT = 1 << 30
 PART_MAX = 4
 """One column may take a quarter of the cache; a larger one is read as needed."""
 TEXT_BYTES = 32
@@ -91,9 +90,7 @@ class Kept:
     """A bounded cache of derived values, least recently used out first."""
 
     def __init__(self, bytes_max: int | None = None) -> None:
-        if bytes_max is None:
-            bytes_max = whole_from_environment(CACHE_VARIABLE, CACHE_DEFAULT)
-        self.bytes_max = bytes_max
+        self.bytes_max = cache_bytes() if bytes_max is None else bytes_max
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
         self._lock = RLock()

@@ -16,6 +16,8 @@ from omnigraph.errors import LimitError, UsageError
 MEMORY_DEFAULT = 4 << 30
 MEMORY_VARIABLE = "OMNIGRAPH_QUERY_MEMORY"
 TIMEOUT_VARIABLE = "OMNIGRAPH_QUERY_TIMEOUT"
+CACHE_DEFAULT = 1 << 30
+CACHE_VARIABLE = "OMNIGRAPH_CACHE_BYTES"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,11 @@ def _from_environment(name: str, default: float | None) -> float | None:
         return float(text)
     except ValueError:
         raise UsageError(f"{name} is {text!r}", hint="it has to be a number") from None
+
+
+def cache_bytes() -> int:
+    """How much derived state an open graph may keep for its queries."""
+    return whole_from_environment(CACHE_VARIABLE, CACHE_DEFAULT)
 
 
 def whole_from_environment(name: str, default: int) -> int:

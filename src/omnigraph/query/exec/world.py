@@ -69,8 +69,8 @@ class TraversalMode(StrEnum):
 class Caches:
     """Derived state of one graph, shared by all its snapshots."""
 
-    def __init__(self) -> None:
-        self.kept = Kept()
+    def __init__(self, bytes_max: int | None = None) -> None:
+        self.kept = Kept(bytes_max)
         self.texts = TextIndexes()
         self._spaces: dict[str, VertexSpace] = {}
         self._edges: dict[str, EdgeTopology] = {}
