@@ -431,6 +431,17 @@ def test_a_new_rule_that_several_rows_break_is_decided_once(two: Two) -> None:
     assert len(two.rows()) == 2 + 4
 
 
+@pytest.mark.parametrize("prefer", ["ours", "theirs"])
+def test_a_backfill_goes_with_the_type_it_is_a_value_of(two: Two, prefer: str) -> None:
+    two.apply("main", AB.replace("x: I32?", "x: I32?  p: I32?"))
+    two.apply("s", AB.replace("x: I32?", "x: I32?  p: F64? @backfill(0.5)"))
+    two.merge(prefer=prefer)
+    found = two.catalog.nodes["A"].by_name["p"]
+    assert (str(found.type), found.backfill is None) == (
+        ("I32?", True) if prefer == "ours" else ("F64?", False)
+    )
+
+
 def test_both_sides_make_a_property_required_over_deleted_rows(store_root: str) -> None:
     two = Two(store_root, AB, a("a", x=1), a("null"))
     for branch in ("main", "s"):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schema_model import (
+    BACKFILL,
     KEY,
     MISSING,
     SOURCE,
@@ -19,6 +20,7 @@ from schema_model import (
     Schema,
     Thing,
     contradictions,
+    literal,
     references,
 )
 from schema_states import State
@@ -240,7 +242,11 @@ class SchemaMerge:
                 value = theirs.get(fact) if self.prefer == "theirs" else ours.get(fact)
             if value is not MISSING:
                 facts[fact] = value
-        return replace(ours, facts=facts, doubtful=False)
+        made = replace(ours, facts=facts, doubtful=False)
+        fill = facts.get(BACKFILL)
+        if not self.virtual and fill is not None and not literal(made, fill):
+            return made.said(BACKFILL, MISSING)
+        return made
 
     def _referring(self, made: Schema) -> Schema:
         """Without references to what is gone."""

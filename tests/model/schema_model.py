@@ -324,7 +324,7 @@ def _contradictions(schema: Schema, thing: Thing) -> Iterable[str]:
         if VALUES in prop.facts and not prop.facts[VALUES]:
             yield f"{prop.name} has no values"
         fill = prop.facts.get(BACKFILL)
-        if fill is not None and not _literal(prop, fill):
+        if fill is not None and not literal(prop, fill):
             yield f"the backfill of {prop.name} is none of its values"
     for number in thing.facts.get(KEY, ()):
         if not schema.things[number].required or schema.things[number].facts[TYPE][0] == "[":
@@ -337,7 +337,8 @@ def _contradictions(schema: Schema, thing: Thing) -> Iterable[str]:
             yield "a list is unique"
 
 
-def _literal(prop: Thing, value: Any) -> bool:
+def literal(prop: Thing, value: Any) -> bool:
+    """Whether a value is one of a property."""
     kind = prop.facts[TYPE]
     if kind == "String":
         return isinstance(value, str) and value in prop.facts.get(VALUES, (value,))

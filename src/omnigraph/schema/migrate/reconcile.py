@@ -22,6 +22,7 @@ from omnigraph.schema.migrate.desired import resolve
 from omnigraph.schema.migrate.facts import Fact, Facts, Thing, Things, catalog_of, things_of
 from omnigraph.schema.migrate.numbers import renumber, same_additions
 from omnigraph.schema.migrate.schema_words import FACT_WORDS, MISSING, UNKNOWN, fact_text
+from omnigraph.schema.migrate.types import TypeChange, type_change
 from omnigraph.schema.render import render
 
 Prefer = Literal["ours", "theirs"]
@@ -231,6 +232,8 @@ class _Merge:
             value = self._fact(ours, fact, before, theirs)
             if value is not MISSING:
                 facts[fact] = value
+        if not _backfill_fits(facts, ours, theirs):
+            del facts["backfill", None]
         return replace(ours, facts=facts)
 
     def _fact(self, ours: Thing, fact: Fact, before: Facts, theirs: Thing) -> Any:
@@ -367,6 +370,21 @@ def _without(merged: Things, thing: Thing, fact: Fact) -> Things:
 
 
 # -- several bases ---------------------------------------------------------------------------------
+
+
+def _backfill_fits(facts: Facts, *sides: Thing) -> bool:
+    """Whether a backfill, if there is one, is a value of the type that its property gets.
+
+    One side may have brought it, for another type than the one that was decided for.
+    """
+    fill = facts.get(("backfill", None))
+    if fill is None:
+        return True
+    kind, values = facts["type", None], facts.get(("values", None))
+    said_of = [s.facts["type", None] for s in sides if s.facts.get(("backfill", None)) == fill]
+    if all(type_change(was, kind) is TypeChange.OTHER for was in said_of):
+        return False
+    return fill.copy_of is not None or values is None or fill.value in values
 
 
 def _changed(was: Thing, kept: Thing, before: Things, side: Things) -> bool:
