@@ -5,8 +5,8 @@
     for block in graph.changes.follow(start="beginning", until_caught_up=True):
         for change in block.changes: …
 
-Delivery is at least once, in order, in whole commits. Nothing is kept for a reader: whoever stores
-the cursor after the work is done goes on there, in any process.
+Delivery is at least once, in order, in whole commits. Nothing is kept for a reader: a reader that
+stores the cursor after the work is done goes on there, in any process.
 """
 
 from __future__ import annotations
@@ -180,9 +180,9 @@ class Changes:
     ) -> Baseline:
         """Write the newest state of a branch as JSONL, and then the cursor that goes on from it.
 
-        The entities are what ``export`` writes. The last line is
-        ``{"baseline": {"snapshot_commit_id": …, "resume_cursor": …}}``: whoever finds it has the
-        whole state. ``kinds`` and ``types`` choose what is written; the cursor keeps the filter.
+        The entities are what ``export`` writes. The last line is ``{"baseline":
+        {"snapshot_commit_id": …, "resume_cursor": …}}``: a reader that finds it has the whole
+        state. ``kinds`` and ``types`` choose what is written; the cursor keeps the filter.
         """
         wish = Wish.of(kinds, types, ops)
         if isinstance(out, (str, os.PathLike)):

@@ -11,7 +11,7 @@ The classes answer one question, "what do I do now?":
     ├── ConstraintError       fix the data: it breaks a rule of the schema (carries violations)
     ├── MigrationError        change the schema in another way, or the rows that are in the way
     ├── MergeConflictError    decide: two branches changed the same thing (carries conflicts)
-    ├── ConflictError         somebody else was faster: look again, then retry the whole operation
+    ├── ConflictError         another write was faster: look again, then retry the whole operation
     ├── NotFoundError         the named thing is not there
     ├── AlreadyExistsError    the named thing is there already
     ├── LimitError            ask for less, or raise the limit

@@ -71,7 +71,7 @@ class Action(StrEnum):
 
 
 class FailPointError(Exception):
-    """Raised by an armed point. Stands for a failure that nobody foresaw."""
+    """Raised by an armed point. Stands for a failure that was not foreseen."""
 
 
 class Arm:
@@ -135,7 +135,7 @@ class Arm:
         while not go.exists():
             # Bounded, so that a test that died leaves no child behind that waits for ever.
             if self._clock.monotonic_s() > deadline_s:
-                raise FailPointError(f"fail point {self.point}: nobody created {go}")
+                raise FailPointError(f"fail point {self.point}: {go} was not created")
             self._clock.sleep(_PAUSE_POLL_S)
 
 

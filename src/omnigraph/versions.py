@@ -121,7 +121,7 @@ class Versions(ABC):
         not change the same entity. Raises ``MergeConflictError`` with all conflicts that are left
         open by ``resolutions`` (``omnigraph.Resolution``, or a resolution file's bytes) and then by
         ``prefer``, "ours" or "theirs". A dry run returns them and publishes nothing. With
-        ``delete_branch`` the source is deleted if nobody has written to it meanwhile.
+        ``delete_branch`` the source is deleted if it was not written to meanwhile.
         """
         from omnigraph.branch.merge.run import merge
 
@@ -158,7 +158,7 @@ class Versions(ABC):
         actor: str | None = None,
         message: str | None = None,
     ) -> MergeResult:
-        """Take one commit back, as a new commit; what somebody changed since is a conflict, decided
+        """Take one commit back, as a new commit; what was changed since is a conflict, decided
         as in ``merge``. A merge commit goes back to its first parent."""
         from omnigraph.branch.merge.revert import revert
 

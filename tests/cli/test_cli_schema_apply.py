@@ -95,7 +95,7 @@ def test_yes_and_data_loss_confirm(graph: Path, file: Path) -> None:
     hard = answer("schema", "plan", graph, "--schema", file, "--allow-data-loss")
     assert hard["steps"][0]["mode"] == "hard"
     dry = ok("schema", "apply", graph, "--schema", file, "--allow-data-loss", "--dry-run")
-    assert "deleted at once where nobody else needs them" in dry.stdout
+    assert "deleted at once where nothing else needs them" in dry.stdout
     told = answer("schema", "apply", graph, "--schema", file, "--yes")
     assert told["applied"]
     assert [s["kind"] for s in told["steps"] if s["destructive"]] == ["drop_property"]

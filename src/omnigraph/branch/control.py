@@ -5,7 +5,7 @@
     rename:  ref of the new name -> manifest -> the old ref ends
 
 A table is never touched: a branch pins the versions that its parent pinned. A crash between two
-steps leaves an invisible dataset, or a step that whoever comes next takes: a name is never stuck.
+steps leaves an invisible dataset, or a step that the next process takes: a name is never stuck.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
 
 CREATION_S_MAX = 60
-"""Whoever needed longer to make a branch looks whether all of it is still there."""
+"""A process that needed longer to make a branch looks whether all of it is still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ def delete_branch(
             raise ConflictError(
                 f"branch '{name}' is at commit {snapshot.head.id}, not at {expected_commit}",
                 kind=ErrorKind.PRECONDITION_FAILED,
-                hint="somebody wrote to it meanwhile: look at it before you delete it",
+                hint="it was written to meanwhile: look at it before you delete it",
                 details={"expected": expected_commit, "actual": snapshot.head.id},
             )
         return replace(snapshot, deleted=True)
@@ -268,7 +268,7 @@ def _named(repository: Repository, ref: BranchRef, *, unused: bool = False) -> B
                 return other  # It was made, and only the answer got lost, or who began died.
             if not is_over(repository, other):
                 raise _exists(ref.name)
-            # Whoever deleted or renamed it died before its ref said so.
+            # The process that deleted or renamed it died before its ref said so.
             end_branch_ref(objects, other)
             if not is_over(repository, other):
                 # It was just being given this name, and has it now. Who did that looks for its ref
@@ -354,7 +354,7 @@ def is_over(repository: Repository, ref: BranchRef) -> bool:
 
 
 def _ref(repository: Repository, name: str) -> BranchRef:
-    repository.head(name)  # Whoever deleted or renamed it has said so there.
+    repository.head(name)  # That it was deleted or renamed is said there.
     ref = repository.branch(name).ref
     if ref is None:
         raise branch_not_found(name, repository.location.uri)
@@ -380,7 +380,7 @@ def _opened(repository: Repository, name: str) -> tuple[Branch, BranchRef]:
         ref, head = repository.life(name, ManifestStore.listed)
     except NotFoundError:
         left = find_branch(repository.objects, name)
-        if left is not None:  # Whoever deleted it died before its ref said so.
+        if left is not None:  # The process that deleted it died before.
             end_branch_ref(repository.objects, left)
         raise
     return repository.branch_of(ref, head), ref

@@ -8,7 +8,7 @@ those rows are read and nothing else is touched: the cost follows the difference
 it does not matter whether one version descends from the other. A row that is on both sides is
 compared value by value, because a rewrite is not always a change.
 
-A delta keeps ids and positions. Images are read when somebody asks for them.
+A delta keeps ids and positions. Images are read when they are asked for.
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.

@@ -3,7 +3,7 @@
     two snapshots -> types by number -> tables whose pins differ -> deltas -> [diff]
 
 Which entities differ is found first, for all types at once, and kept as ids and positions. Images
-are read piece by piece as somebody goes through them, so a diff of any size fits into memory.
+are read piece by piece as the caller goes through them, so a diff of any size fits into memory.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _read_columns(
 
 def _parse(text: bytes, planned: PlannedFile) -> pa.Table:
     """The wanted columns as text, in the order of the shape."""
-    # By place and not by name: a column that nobody wants may be called as another one.
+    # By place and not by name: a column that is not wanted may be called as another one.
     names = [str(place) for place in range(len(planned.header))]
     columns = planned.shape.columns if planned.shape else ()
     wanted = [names[planned.header.index(column)] for _, column in columns]

@@ -109,7 +109,7 @@ def cut_blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[byt
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
-    """The next bytes of a stream that anybody may have written."""
+    """The next bytes of a stream that any program may have written."""
     try:
         chunk: Any = stream.read(size)
     except (TypeError, ValueError) as error:  # closed, or not made to be read in pieces

@@ -39,7 +39,7 @@ class LoadedRows:
     member of the key is null; a missing required value is null. The validator reports both."""
     origins: Origins
     ids_fresh: bool = False
-    """Every id was drawn just now: none can exist already, so nobody needs to look."""
+    """Every id was drawn just now: none can exist already, so a look is not needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,7 +88,7 @@ class RejectFile:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody asked for it."""
+        """Whether it was asked for."""
         return self._out is not None
 
     def problems(self, problems: Iterable[tuple[Problem, str | None]]) -> None:
@@ -124,7 +124,7 @@ class RejectFile:
                 same = path.exists() and path.samefile(given)
                 inside = given.is_dir() and path.resolve().is_relative_to(given.resolve())
             except OSError:
-                continue  # No such file, or no path at all: whoever reads it says so.
+                continue  # No such file, or no path at all: reading it says so.
             if same or inside:
                 raise UsageError(
                     f"rejects would go to {path}, which is part of the input",

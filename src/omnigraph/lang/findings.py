@@ -14,7 +14,7 @@ from omnigraph.errors import Diagnostic, TextError
 from omnigraph.lang.source import Source, Span
 
 FINDINGS_MAX = 100
-"""Nobody reads more at once, and each finding carries its line: a long one must not fill memory."""
+"""More is not read at once, and each finding carries its line: a long one must not fill memory."""
 
 
 class TextFindings:

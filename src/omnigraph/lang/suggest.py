@@ -1,4 +1,4 @@
-"""Spelling hints: the known word that somebody most likely meant.
+"""Spelling hints: the known word that was most likely meant.
 
 Used by every "unknown …" diagnostic of both languages, so that the same typo gets the same help.
 """

@@ -208,7 +208,7 @@ class _Check:
                         continue
                     head = self._repository.manifest(ref.manifest_path).head().snapshot
                     if head.deleted or head.branch != name:
-                        continue  # Ended or renamed by somebody who died before its ref said so.
+                        continue  # Ended or renamed by a process that died before its ref said so.
                 self.counts["branches"] += 1
                 yield where, head
 

@@ -1,4 +1,4 @@
-"""Cleanup: what no kept state needs is deleted, and nobody who writes meanwhile is harmed.
+"""Cleanup: what no kept state needs is deleted, and no write meanwhile is harmed.
 
     policy -> retention -> record -> news on every branch -> look again -> [sweep]
 
@@ -116,7 +116,7 @@ def cleanup(
         return _report(kept, found, spared, confirmed=confirm)
     kept, written_us = give_up(repository, look, spared)
     cut_us = _cut(written_us, policy)
-    # A table that had nothing to remove has nothing now, unless somebody has written meanwhile.
+    # A table that had nothing to remove has nothing now, unless a write came meanwhile.
     tables = [place.path for place in found if place.is_table and place.tells]
     sweep = Sweep(repository, kept, spared, marks, cut_us=cut_us, removes=True)
     done = sweep.run(progress, tables)
@@ -195,7 +195,7 @@ def running_writes(repository: Repository, lease_s: float) -> tuple[Intent, ...]
             continue
         if pending.intent is None:
             raise StorageError(
-                f"nobody can tell whose files to spare: {pending.reason}",
+                f"it is not known whose files to spare: {pending.reason}",
                 hint="run it again when the store answers: nothing was removed",
             )
         if pending.intent.long:

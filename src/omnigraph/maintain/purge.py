@@ -1,4 +1,4 @@
-"""A hard drop: right after it was published, what was dropped is deleted as far as nobody needs it.
+"""A hard drop: right after the publish, what was dropped is deleted as far as nothing needs it.
 
     schema apply with data loss -> PUBLISH -> [purge] -> record, news, sweep of the tables concerned
 
@@ -68,7 +68,7 @@ class PurgeReport:
     still_in: tuple[str, ...] = ()
     """Where it can still be read: ``branch work``, ``tag v1``, ``history of branch work``."""
     too_young: int = 0
-    """Objects that nobody needs, written in the very moment of the drop."""
+    """Objects that nothing needs, written in the very moment of the drop."""
     spared: tuple[str, ...] = ()
     """Long writes that are running: nothing of their time was removed."""
     error: str | None = None

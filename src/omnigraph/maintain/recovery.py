@@ -4,9 +4,9 @@
 
 | an intent whose write …                      | is         | recovery                            |
 |----------------------------------------------|------------|-------------------------------------|
-| is in the history of its branch              | published  | drops it, if nobody else does       |
+| is in the history of its branch              | published  | drops it, if no other does          |
 | is not, and was not heard of for a lease     | stalled    | revokes the write, then drops it    |
-| is not, on a branch that has ended           | stalled    | drops it: nobody can publish there  |
+| is not, on a branch that has ended           | stalled    | drops it: no write can end there    |
 | is not, and was heard of                     | running    | leaves it alone                     |
 | cannot be read                               | unreadable | puts it aside                       |
 | cannot be judged: the store, or the branch,  | unclear    | tells why, and leaves it alone      |
@@ -255,7 +255,7 @@ def _settled(repository: Repository, item: PendingIntent) -> list[tuple[PendingI
         except OmnigraphError:
             if repository.objects.exists(item.name):
                 raise
-            return []  # Somebody else did it.
+            return []  # Another process did it.
         row = Recovered(
             operation_id=item.operation_id,
             recovery_kind=RecoveryKind.QUARANTINED,
@@ -359,7 +359,7 @@ def _publish_revocation(
             revokes=ids,
         ),
     )
-    repository.settle()  # Whoever looks next sees no intent of recovery itself.
+    repository.settle()  # The next look sees no intent of recovery itself.
     return done.commit
 
 

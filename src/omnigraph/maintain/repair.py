@@ -3,7 +3,7 @@
     mirror of every table -> foreign commits -> verdict -> rows (PUBLISH) | put back | refuse
 
 Any Lance program can open the mirrors of main's tables, and so can one that writes. What it commits
-is not part of the graph: it blocks nobody, but the mirror drifts. Here its commits are read one by
+is not part of the graph: it blocks nothing, but the mirror drifts. Here its commits are read one by
 one:
 
 | verdict                | its commits                       | --confirm | --force | --discard |
@@ -232,7 +232,7 @@ class _Repair:
                     self._settled(*one) if done.action is RepairAction.REFUSED else done
                     for one, done in zip(found, tables, strict=True)
                 ]
-            # Where nobody has been it may lag, or refer to where the graph was copied from.
+            # Where no process has been it may lag, or refer to where the graph was copied from.
             with suppress(OmnigraphError):
                 mirror_main(self._repository, all_tables=True)
         # On the newest state: rows that were forced in are part of it.
@@ -345,7 +345,7 @@ class _Repair:
                 f"it was made on another table than that of {graph_type.table_key} now",
                 hint=_BY_HAND,
             )
-        # Also of a table that nobody has written since: a program may append an id twice.
+        # Also of a table that was not written since: a program may append an id twice.
         places = table.positions("id", change.inserted)
         shared = set(table.ids_at(places).to_pylist())
         if pin.name != history.shown:

@@ -31,7 +31,7 @@ from omnigraph.storage.names import TableVersion, version_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What somebody wants to keep."""
+    """What is to be kept."""
 
     keep: int | None = None
     """The newest commits of every branch."""
@@ -137,7 +137,7 @@ def retained(
 
     ``before`` is the number of the cleanup that asks, ``since`` says from which versions on it has
     promised to keep all; ``states`` are what was read before. Raises if a living branch cannot be
-    read: then nobody can know what it needs.
+    read: then it is not known what it needs.
     """
     now_us = repository.clock.now_us()
     heads = living_heads(repository)

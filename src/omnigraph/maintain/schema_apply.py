@@ -117,7 +117,7 @@ def schema_apply(
     """Give a branch another schema, as one commit or not at all.
 
     ``confirm`` allows steps that hide data; ``allow_data_loss`` does so too, and deletes the data
-    right after the publish where nobody else needs it (``maintain/purge.py``). With ``dry_run``
+    right after the publish where nothing else needs it (``maintain/purge.py``). With ``dry_run``
     everything is checked and nothing is published. Raises
     ``SchemaError``, ``MigrationError`` (a step is not possible, or rows are in the way) and
     ``UsageError`` (a destructive step was not confirmed).
@@ -252,7 +252,7 @@ class _Apply:
         )
 
     def _numbered(self, txn: WriteTxn, desired: Desired) -> Desired:
-        """The same schema with numbers that nobody else has."""
+        """The same schema with numbers that no other schema has."""
         if not desired.numbers_used:
             return desired
         if self._claim is None or self._claim[1] < desired.numbers_used:

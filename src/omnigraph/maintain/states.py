@@ -33,7 +33,7 @@ class State:
 
 
 class States:
-    """The states of one graph that somebody has looked at."""
+    """The states of one graph that were looked at."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository

@@ -192,7 +192,7 @@ class Sweep:
         return found
 
     def _table_key(self, path: str) -> str:
-        """The newest name of a table; its folder if nobody names it any more."""
+        """The newest name of a table; its folder if no state names it any more."""
         shown = self._kept.tables.get(path, {})
         return next(reversed(list(shown.values())), path)
 
@@ -305,7 +305,7 @@ class Sweep:
         )
 
     def _is_unfinished(self, path: str) -> bool:
-        """Whether a branch was never finished: nothing leads to it, and nobody ended it."""
+        """Whether a branch was never finished: nothing leads to it, and it was not ended."""
         newest = self._kept.datasets[path].last_written_us
         if not newest or newest >= self._cut_us - UNFINISHED_AGE_US:
             return False

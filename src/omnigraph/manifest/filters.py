@@ -1,4 +1,4 @@
-"""Which commits somebody wants to see."""
+"""Which commits are shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CommitFilter:
         since: str | datetime | None = None,
         until: str | datetime | None = None,
     ) -> CommitFilter:
-        """A filter from what somebody wrote."""
+        """A filter from what a user wrote."""
         if limit is not None and (not isinstance(limit, int) or limit < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"limit is {limit!r}", hint="a limit counts commits: 0 or more")
         return CommitFilter(

@@ -2,14 +2,14 @@
 
 Every version of every manifest carries the stamp of the format that it was written in. A release
 writes one format and reads all from the oldest that it still knows. What a newer release wrote is
-refused, because nobody knows what it means; what an older one wrote is read as it is, and becomes
-the newest format with the first write (``write/migrate``, ADR 0018).
+refused, because it is not known what it means; what an older one wrote is read as it is, and
+becomes the newest format with the first write (``write/migrate``, ADR 0018).
 
     1   the first one
     2   tables of main are mirrored to ``tables/`` for plain Lance, and the lineage to
         ``_graph_commits.lance``; the rows of a manifest are those of format 1
 
-Whoever needs one of the numbers asks this module at that moment, so that a test can be an older
+The numbers are read from this module when they are needed, so that a test can be an older
 release for a while (``omnigraph.testing.releases``).
 """
 

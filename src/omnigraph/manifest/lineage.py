@@ -30,7 +30,7 @@ _BOTH = _MINE | _THEIRS
 
 
 class Lineage:
-    """The commit graph of one repository, read as far as somebody asks."""
+    """The commit graph of one repository, read as far as it is asked for."""
 
     def __init__(self, store_at: Callable[[str], ManifestStore]) -> None:
         self._store_at = store_at

@@ -1,4 +1,4 @@
-"""A commit by the name that somebody wrote, or an error that helps."""
+"""A commit by the name that was given, or an error that helps."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
 
 Every branch has a schema of its own, and a branch can be set back; so the counter in a schema does
 not know which numbers others have taken. A block of numbers is therefore claimed for the whole
-graph: one object per claim, named by its first number, created only if nobody has. A claim starts
-where the newest one ended, so of two racers one creates it and the other looks again. A claim that
-nobody uses is a gap and harms nobody.
+graph: one object per claim, named by its first number, created only if it is not there. A claim
+starts where the newest one ended, so of two racers one creates it and the other looks again. A
+claim that is not used is a gap, which does no harm.
 """
 
 from __future__ import annotations

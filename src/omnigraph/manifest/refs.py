@@ -166,7 +166,7 @@ def newest_life(objects: Objects, name: str) -> tuple[int, bool]:
 
 
 def create_branch_ref(objects: Objects, ref: BranchRef) -> bool:
-    """Make a branch exist; False if somebody was first."""
+    """Make a branch exist; False if another process was first."""
     return objects.create(ref.object_name, _encode_branch(ref))
 
 

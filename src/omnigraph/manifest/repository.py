@@ -104,7 +104,7 @@ class Branch:
             return self._head
 
     def recent(self) -> Head:
-        """The same for who is going to replace it: after a long pause somebody looks first."""
+        """The same for a write that will replace it: after a long pause it is read anew."""
         with self._lock:
             slept = abs(self._clock.now_us() - self._looked_us) >= LOOK_AGAIN_US
         return self.refresh() if slept else self.head
@@ -117,10 +117,10 @@ class Branch:
                 self._looked_us = self._clock.now_us()
 
     def refresh(self) -> Head:
-        """Look whether somebody published; one HEAD request when nobody did.
+        """Look for a newer version; one HEAD request when there is none.
 
         Raises ``NotFoundError`` when the branch was deleted or has another name now: both are
-        versions of its manifest, so nobody who holds it can miss that.
+        versions of its manifest, so no holder can miss that.
         """
         looked_us = self._clock.now_us()
         newer = self.store.newer(self.head)
@@ -187,7 +187,7 @@ class Repository:
             return self._kept(name) or self._open_branch(check_branch_name(name))
 
     def head(self, name: str) -> Head:
-        """The newest head of a branch, whoever published it and whatever became of its name."""
+        """The newest head of a branch, whatever became of its name."""
         with self._opening:
             known = self._kept(name)
             if known is None:
@@ -342,7 +342,7 @@ class Repository:
                 self._undeleted = [*self._undeleted, *names][-UNDELETED_MAX:]
 
     def take_turn(self, what: str) -> bool:
-        """Whether this is the first time that anybody wants to do something once per handle."""
+        """Whether this is the first time for something that is done once per handle."""
         with self._lock:
             first = what not in self._turns
             self._turns.add(what)

@@ -1,7 +1,7 @@
 """The snapshot: everything a graph is at one moment on one branch, as one immutable value.
 
-It names the exact version of every table, the schema and the newest commits. Whoever holds one
-reads the same graph for ever, whatever others publish. It does no I/O.
+It names the exact version of every table, the schema and the newest commits. A reader that holds
+one reads the same graph for ever, whatever others publish. It does no I/O.
 """
 
 from __future__ import annotations

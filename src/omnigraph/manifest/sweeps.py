@@ -3,9 +3,9 @@
     cleanup: [record] -> a version of every branch that names it -> files are deleted
     write:   loses the race against that version -> reads the [record] -> knows what may be gone
 
-A record is one object, numbered, created only if nobody has, never changed. It says which versions
-of which manifests keep their tables; versions that are made later always do. A cleanup keeps
-nothing that an earlier one gave up, so the newest record is enough to know whether a state is
+A record is one object, numbered, created only if it is not there, never changed. It says which
+versions of which manifests keep their tables; versions that are made later always do. A cleanup
+keeps nothing that an earlier one gave up, so the newest record is enough to know whether a state is
 still whole.
 """
 

@@ -1,4 +1,4 @@
-"""What somebody wants to look at: a branch, a tag, a commit, a version or a moment.
+"""What to look at: a branch, a tag, a commit, a version or a moment.
 
     "main@2026-11-15" -> [target] -> snapshot
 
@@ -37,7 +37,7 @@ from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapsh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A state of a graph, as somebody names it. At most one of the details is given."""
+    """A state of a graph, as a user names it. At most one of the details is given."""
 
     branch: str | None = None
     """None: main, or for a commit whichever branch has it."""
@@ -201,7 +201,7 @@ def _named(repository: Repository, name: str) -> Snapshot:
 
 
 def _spelled(name: str) -> str | None:
-    """What somebody may have meant who wrote something like a moment."""
+    """What may have been meant by something like a moment."""
     if moment_of(name) is not None:
         return f"a moment is one of a branch: main@{name}"
     if "@" in name:

@@ -1,4 +1,4 @@
-"""What a query takes, gives and touches, for whoever calls it without reading it.
+"""What a query takes, gives and touches, for callers that do not read it.
 
 typed query, catalog -> [describe] -> descriptor
 """

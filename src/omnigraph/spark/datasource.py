@@ -70,7 +70,7 @@ def register(spark: SparkSession) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What somebody said by ``option``, checked."""
+    """What was said by ``option``, checked."""
 
     location: Location
     type_name: str
@@ -268,7 +268,7 @@ def _frame_write(
 
 
 def _check_schema(schema: StructType, graph_type: GraphType) -> None:
-    """A schema that somebody gave picks columns of ours; it cannot change what they are."""
+    """A schema that was given picks columns of ours; it cannot change what they are."""
     ours = {f.name: f.dataType for f in spark_schema(table_schema(graph_type))}
     for field in schema:
         if field.name not in ours:

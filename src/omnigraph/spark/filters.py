@@ -154,5 +154,5 @@ def _value(value: Any, kind: PropertyType) -> Any:
 
 
 def _is_instant(value: datetime) -> bool:
-    # Without a zone it would be a time on somebody's clock, and we do not know whose.
+    # Without a zone it would be a time on some clock, and we do not know whose.
     return value.tzinfo is not None and instant_ms(value) is not None

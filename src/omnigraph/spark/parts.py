@@ -4,7 +4,7 @@
     driver:    the parts that were reported -> [parts] -> one commit
 
 A part has a name of its own for every attempt of a task, and only parts whose names came back are
-loaded: a task that was repeated leaves an object that nobody reads. All parts of one write lie
+loaded: a task that was repeated leaves an object that is not read. All parts of one write lie
 under one prefix, so that one sweep removes them, whatever became of the write.
 """
 
@@ -99,7 +99,7 @@ def load_parts(write: FrameWrite, names: Sequence[str]) -> Receipt:
 
 
 def remove_parts(write: FrameWrite) -> None:
-    """Remove all parts of a write, also those of attempts that nobody reported."""
+    """Remove all parts of a write, also those of attempts that were not reported."""
     remove_below(write.location, write.prefix)
 
 

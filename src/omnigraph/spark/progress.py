@@ -24,7 +24,7 @@ ASK_EVERY_S = 0.2
 
 
 class Watch:
-    """Tells somebody about the phases of a load; nobody, if nobody wants to know."""
+    """Tells about the phases of a load, if that is wanted."""
 
     def __init__(self, tell: TellPhase | None) -> None:
         self._tell = tell
@@ -123,7 +123,7 @@ def _ask(context: Any, tag: str, count: _Count, over: Event) -> None:
             for job in by_tag.getJobIdsForTag(tag):
                 _look(tracker, job, count)
             count.show()
-    except Exception:  # A session that ended: whoever runs the jobs says so.
+    except Exception:  # A session that ended: running the jobs says so.
         return
 
 

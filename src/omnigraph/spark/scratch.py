@@ -1,7 +1,7 @@
 """One private folder per process for what Spark needs as files: the shim, the archive, the log.
 
 Made on first use, readable by this user alone, removed when the process ends. Nothing in it is
-shared between processes, so nothing in it can be stale or somebody else's.
+shared between processes, so nothing in it can be stale or another program's.
 """
 
 from __future__ import annotations

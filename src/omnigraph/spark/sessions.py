@@ -2,9 +2,9 @@
 
     pipeline_session(spark)  ─▶  Pipeline(spark, owned)  ─▶  close() stops only what was made here
 
-A session that somebody else made is used as it is: no setting of it is changed, and it is not
-stopped. Our own is quiet (no UI, no progress lines, no log on the terminal) and shared: whoever
-asks for one while it runs gets the same, and the last one to close it stops it.
+A session that another program made is used as it is: no setting of it is changed, and it is not
+stopped. Our own is quiet (no UI, no progress lines, no log on the terminal) and shared: a
+handle that asks for one while it runs gets the same, and the last one to close it stops it.
 
 Everything above this module works with classic and Connect sessions alike, so it must not use
 ``sparkContext``, the JVM or RDDs.
@@ -60,7 +60,7 @@ class Pipeline:
         self._closed = False
 
     def close(self) -> None:
-        """Stop the session if it is our own and nobody else uses it. Can be called again."""
+        """Stop the session if it is our own and no other handle uses it. Can be called again."""
         global _own
         if self._closed:
             return
@@ -170,7 +170,7 @@ def _make(app: str, master: str | None, conf: Mapping[str, str]) -> _Own:
     chosen = _own_conf(app, _master(master)) | dict(conf)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted and master is None:
-        del chosen["spark.master"]  # Whoever submitted this program has named one.
+        del chosen["spark.master"]  # The command that submitted this program has named one.
     with gateway.jvm(chosen, loopback=_is_local(chosen.get("spark.master", ""))):
         spark = _configured(SparkSession.builder, chosen).getOrCreate()
     before.forget_paths()

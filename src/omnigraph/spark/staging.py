@@ -50,7 +50,7 @@ class _Patched:
 
 
 class LoadFiles:
-    """What the tasks of one load have written and somebody knows of."""
+    """What the tasks of one load have written and the driver knows of."""
 
     def __init__(self, repository: Repository, spark: SparkSession) -> None:
         self._repository = repository
@@ -65,7 +65,7 @@ class LoadFiles:
         """Put the changes of all tables into files, as far as they are not."""
         overwrites = incoming.mode is WriteMode.OVERWRITE
         patched = [key for key, c in changes.items() if c.updated]
-        # What somebody else inserted meanwhile has to be replaced now, and the other way round.
+        # What another write inserted meanwhile has to be replaced now, and the other way round.
         self.discard(added=set(patched), patches=self._patches.keys() - patched)
         self._add(txn, incoming, [key for key in changes if key not in patched])
         for key in patched:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.scan import Condition
 
 ROWS_TOLD_MAX = 100_000_000
-"""So many rows are more than anybody would send to every executor."""
+"""So many rows are too many to send to every executor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

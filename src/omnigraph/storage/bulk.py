@@ -2,7 +2,7 @@
 
     executors: batches -> [bulk] -> fragments as text -> driver: [bulk] -> StagedFiles, Patch
 
-Nothing here makes a version: files that nobody commits are unreferenced, whoever wrote them. Text
+Nothing here makes a version: files that are not committed are unreferenced. Text
 is what passes between processes, because Lance's own objects do not travel everywhere.
 """
 

@@ -1,6 +1,6 @@
 """What can happen to a table: values that say it, for who stages the next version.
 
-plan -> [changes] -> tables: commit where nobody can see it
+plan -> [changes] -> tables: commit where it is not seen
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Rework(ABC):
 
     @abstractmethod
     def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
-        """The next version, committed where nobody can see it; ``current`` if nothing changes."""
+        """The next version, committed where it is not seen; ``current`` if nothing changes."""
 
 
 Change = Append | Replace | Upsert | Remove | Patch | Rework

@@ -1,4 +1,4 @@
-"""Small fragments joined and deleted rows left out, in a version that nobody sees.
+"""Small fragments joined and deleted rows left out, in a version that is not seen yet.
 
     fragments of a version -> [which belong together] -> joined files -> staged version -> publish
 
@@ -40,7 +40,7 @@ DELETED_MAX = 0.1
 TAIL_MAX = 48
 """So many small fragments at the end of a table are joined by the next write."""
 TAIL_BYTES_MAX = 4 << 20
-"""More than this is not read and written again inside somebody's write."""
+"""More than this is not read and written again inside an ordinary write."""
 
 FragmentIds = tuple[int, ...]
 
@@ -208,7 +208,7 @@ def _byte_count(dataset: LanceDataset, number: int) -> int:
 def _rewrite(dataset: LanceDataset, group: FragmentIds) -> tuple[list[Any], list[Any]]:
     """The fragments as they are, and the files that take their place."""
     old = [_fragment(dataset, number) for number in group]
-    # Lance plans by its own rules, and takes a plan that was written by somebody else.
+    # Lance plans by its own rules, and takes a plan that another program wrote.
     task = CompactionTask.from_json(  # pyright: ignore[reportAttributeAccessIssue]
         json.dumps(
             {

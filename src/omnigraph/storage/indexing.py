@@ -76,7 +76,7 @@ _LANCE_KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSpec:
-    """An index somebody wants."""
+    """An index that is wanted."""
 
     column: str
     kind: IndexKind

@@ -1,4 +1,4 @@
-"""Files that somebody wants to load, on a disk or in a bucket: found, recognised, read in ranges.
+"""Files to load, on a disk or in a bucket: found, recognised, read in ranges.
 
     path | folder | pattern -> [inputs] -> InputFile (a value) -> InputReader in any process
 

@@ -211,7 +211,7 @@ class Mirror:
         return _refers_to(mirror, self._location.table_uri(shown.name.path))
 
     def _next(self, path: str, mirror: LanceDataset | None, shown: Table) -> int | None:
-        """Make the next version; its number, or None if somebody was faster."""
+        """Make the next version; its number, or None if another process was faster."""
         if mirror is not None and not (self._is_of(mirror, shown) and _can_follow(mirror, shown)):
             if not self._remove(path, mirror):
                 return None
@@ -260,7 +260,7 @@ class Mirror:
         return self._objects.create(_manifest(path, version), content)
 
     def _outdated(self, path: str, newest: int) -> list[str]:
-        """Versions that nobody needs any more, with what was written for them."""
+        """Versions that are not needed any more, with what was written for them."""
         first, gone = newest + 1 - VERSIONS_KEPT, list[str]()
         for name in self._objects.names(path):
             base = transaction_base(name)

@@ -1,4 +1,4 @@
-"""The staging namespace: how Lance commits a table version without anybody seeing it.
+"""The staging namespace: how Lance commits a table version without showing it.
 
 Lance lets a catalog own table versions. A commit on such a table writes its files and a manifest
 under a unique staging name, then asks the catalog to create the version; no HEAD moves. Here the

@@ -3,7 +3,7 @@
     pin -> [pieces: open, cut] -> processes -> [pieces: open, read] -> batches
 
 A piece is some whole fragments, or a range of rows of one large fragment. Pieces are in storage
-order and together are the whole version, whoever reads them and however often. A process opens a
+order and together are the whole version, however often they are read. A process opens a
 version once, however many pieces of it it reads.
 """
 

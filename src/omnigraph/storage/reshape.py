@@ -1,4 +1,4 @@
-"""Columns of a table added, renamed, dropped and made anew, in one version that nobody sees.
+"""Columns of a table added, renamed, dropped and made anew, in one version that is not seen yet.
 
     column changes -> [reshape] -> staged version -> publish
 
@@ -56,7 +56,7 @@ class Reshape(Rework):
     made: tuple[MadeColumn, ...]
 
     def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
-        """The next version: at most four commits that nobody else sees, whatever changes."""
+        """The next version: at most four commits that are not seen, whatever changes."""
         # Lance commits these where the dataset was opened: that must be the namespace of this
         # attempt, not the one that readers of the base share.
         space: StagingNamespace = managed["namespace_client"]

@@ -98,7 +98,7 @@ class StrictDataset:
         return StagedRows(rows=rows, fragments=tuple(fragments))
 
     def create(self, staged: StagedRows) -> StrictVersion | None:
-        """Make version 1, or return None when somebody was first.
+        """Make version 1, or return None when another process was first.
 
         ``lance.write_dataset(mode="create")`` would look for a dataset once and then overwrite
         whatever it finds; a commit on version 0 can only ever become version 1.

@@ -289,7 +289,7 @@ class Table:
         return pa.Table.from_batches(found) if found else self._empty(columns)
 
     def seed_cache(self, files: StagedFiles, names: Sequence[str]) -> None:
-        """Remember key columns of rows this process wrote itself, so nobody reads them back."""
+        """Remember key columns of rows this process wrote itself, so they are not read back."""
         if files.rows is None or files.rows.num_rows > SEED_ROWS_MAX:
             return
         row = 0

@@ -48,7 +48,7 @@ class Upkeep(Rework):
         return len(self.groups)
 
     def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
-        """At most three commits that nobody else sees."""
+        """At most three commits that are not seen."""
         with self.gate:
             for step in (
                 DropIndexes(names=self.drop),

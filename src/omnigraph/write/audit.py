@@ -1,6 +1,6 @@
-"""What recovery did, for whoever asks later: ``_graph_commit_recoveries.lance``.
+"""What recovery did, for later questions: ``_graph_commit_recoveries.lance``.
 
-One row for each operation, however often recovery was interrupted and whoever did it at the same
+One row for each operation, however often recovery was interrupted or done at the same
 moment: a row is only written if there is none of its operation, and that is decided by the commit.
 """
 

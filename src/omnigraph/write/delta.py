@@ -1,4 +1,4 @@
-"""What a write wants to change, table by table, before anybody has checked it.
+"""What a write wants to change, table by table, before it is checked.
 
     load | mutate | merge -> [delta] -> validate -> stage -> publish
 

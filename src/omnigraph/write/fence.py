@@ -4,7 +4,8 @@
 
 A cleanup publishes a version of every branch before it deletes anything. So a write that began
 before it loses the next race, and sees here that its files may be gone: unless the cleanup says
-that it spared them. And whoever shows a past state again learns here whether it is still whole.
+that it spared them. And a write that shows a past state again learns here whether it is still
+whole.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def check_still_kept(repository: Repository, snapshot: Snapshot) -> None:
 
 
 def outrun(operation_id: str) -> ConflictError:
-    """A cleanup may have deleted files that somebody else made for this write."""
+    """A cleanup may have deleted files that executors made for this write."""
     return ConflictError(
         f"a cleanup may have removed files of the write {operation_id}, which had not moved for "
         "long",

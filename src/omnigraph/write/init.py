@@ -2,7 +2,7 @@
 
 Costs the same for one type and for two hundred: a declared type gets its dataset with its first
 rows. Two processes that create the same graph: exactly one wins. A crash before the manifest leaves
-schema objects that nobody refers to, and ``init`` can simply be run again.
+schema objects that nothing refers to, and ``init`` can simply be run again.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class UnreadableIntent:
     reason: str
     renewed_us: int
     withheld: bool = False
-    """The store did not hand it out: nobody knows what is in it."""
+    """The store did not hand it out: its content is not known."""
 
 
 def intent_name(operation_id: str) -> str:
@@ -82,7 +82,7 @@ def intent_name(operation_id: str) -> str:
 def read_intents(objects: Objects) -> Iterator[Intent | UnreadableIntent]:
     """All intents, by id. Objects that vanish meanwhile are left out.
 
-    One that is damaged, or that the store does not hand out, is told and is in nobody's way; a
+    One that is damaged, or that the store does not hand out, is told and blocks nothing; a
     listing that fails is an error.
     """
     found = [e for e in objects.entries(PREFIX) if not e.name.startswith(f"{QUARANTINE}/")]

@@ -3,7 +3,7 @@
     publishes on main -> every 32nd commit, close, repair -> [mirror] -> `tables/T.lance`
 
 How a version gets there is in ``storage/mirror.py``. Here is which: those that main shows and that
-were not mirrored yet, whoever published them. One small object tells what is there, so that tables
+were not mirrored yet, from any process. One small object tells what is there, so that tables
 that did not change are not looked at; it may be wrong, and then one looks in vain, or again.
 """
 
@@ -47,7 +47,7 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
 
 
 def shown_now(repository: Repository, name: str) -> Table | None:
-    """The table that main shows now under a name, whoever published it."""
+    """The table that main shows now under a name, from any process."""
     pin = _pins(repository).get(name)
     return repository.table(pin) if pin is not None else None
 
@@ -72,7 +72,7 @@ def _each(repository: Repository, names: list[str]) -> list[MirrorHead]:
 
 
 def _noted(repository: Repository) -> dict[str, str]:
-    """The manifest that the mirror of each type showed last, as far as anybody noted it down."""
+    """The manifest that the mirror of each type showed last, as far as it was noted down."""
     content = repository.objects.get(RECORD)
     try:
         found: Any = json.loads(content) if content is not None else {}
@@ -83,7 +83,7 @@ def _noted(repository: Repository) -> dict[str, str]:
 
 
 def _note(repository: Repository, noted: dict[str, str], heads: dict[str, MirrorHead]) -> None:
-    """What was mirrored, not what main shows: somebody may have published meanwhile."""
+    """What was mirrored, not what main shows: another write may have been published meanwhile."""
     told = dict(noted)
     for name, head in heads.items():
         told.pop(name, None)

@@ -88,7 +88,7 @@ BELIEVED_ON_THE_NEWEST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """What somebody wants to publish."""
+    """What is to be published."""
 
     kind: str
     branch: str
@@ -113,7 +113,7 @@ class WriteRequest:
     """Operations that may not publish on this branch from now on."""
     long: bool = False
     """Files are written while it is prepared, perhaps for hours, perhaps elsewhere: its intent is
-    there from the beginning and is renewed, so that nobody takes it for dead."""
+    there from the beginning and is renewed, so that it is not taken for dead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +138,8 @@ def restate(
 ) -> None:
     """Publish a version that shows the same graph and says something else about its branch.
 
-    ``change`` gets the newest snapshot this process knows of, and a newer one as often as somebody
-    else publishes first; None means that there is nothing to say. Makes no commit.
+    ``change`` gets the newest snapshot this process knows of, and a newer one as often as another
+    write is published first; None means that there is nothing to say. Makes no commit.
     """
     with repository.write_lock:
         head = branch.recent()
@@ -207,7 +207,7 @@ class _Operation:
         self._delta: GraphDelta | BulkChange | Adoption | None = None
         self._intent: Future[None] | None = None
         self._committing = False
-        """A commit was sent and nobody has looked yet what became of it."""
+        """A commit was sent, and its outcome is not known yet."""
         self._pending = False
         """A commit was sent, is not there, and could still arrive: its version is not taken."""
         self._unknown_outcomes = 0
@@ -293,7 +293,7 @@ class _Operation:
             self._check_not_revoked(head)
             self._mind_cleanups(head)
             if self._request.expected_commit is not None:
-                # Whatever is wrong with the write on another commit, nobody asked about that one.
+                # Whatever is wrong with the write on another commit, that one was not asked for.
                 HeadIs(commit_id=self._request.expected_commit).check(head.snapshot)
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
@@ -383,7 +383,7 @@ class _Operation:
         self._fence.check_shown_again(head.snapshot, self._delta, self._branch)
         bulk = self._delta.tables.values() if isinstance(self._delta, BulkChange) else ()
         if any(not isinstance(item.staged, tuple) for item in bulk):
-            raise outrun(self._id)  # Files that somebody else made, and thinks that they are there.
+            raise outrun(self._id)  # Files that executors made, and rely on.
         return True
 
     def _check_not_revoked(self, head: Head) -> None:
@@ -445,7 +445,7 @@ class _Operation:
         except FormatError as e:
             return self._before_newer_format(txn, e), True
         except OmnigraphError as e:
-            if self._branch.gone:  # Wherever the commit is, nobody will see it.
+            if self._branch.gone:  # Wherever the commit is, it will not be seen.
                 self._committing = self._pending = False
                 raise
             raise self._unknown(e) from e
@@ -465,7 +465,7 @@ class _Operation:
         return newest, False
 
     def _before_newer_format(self, txn: WriteTxn, newer: FormatError) -> Head:
-        """Our own head, if it was published before somebody changed to a format unknown here."""
+        """Our own head, if it was published before a change to a format unknown here."""
         try:
             taken = self._branch.store.at(txn.snapshot.version + 1)
         except FormatError:

@@ -70,7 +70,7 @@ def named_schema(catalog: Catalog, source: str) -> AcceptedSchema:
 
 
 def accept_schema(repository: Repository, accepted: AcceptedSchema) -> None:
-    """Write a schema's objects; named by their content, they harm nobody if nothing follows."""
+    """Write a schema's objects; named by their content, they do no harm if nothing follows."""
     objects = {
         schema_object(accepted.hash, "pg"): accepted.source.encode(),
         schema_object(accepted.hash): to_ir(accepted.catalog, accepted.source),

@@ -1,4 +1,4 @@
-"""Phase B: put a validated change into files and versions that nobody can see.
+"""Phase B: put a validated change into files and versions that are not seen yet.
 
     validate -> plan -> [stage] -> publish
 

@@ -1,4 +1,4 @@
-"""The one validator: everything that is written passes here, whoever wrote it.
+"""The one validator: everything that is written passes here.
 
     load | mutate | merge -> delta -> [validate] -> stage -> publish
 

@@ -2,7 +2,8 @@
 
     commit, its first parent -> diff -> [blocks] -> cause and changes
 
-Changes stay the lines of text that they will be sent as; they become objects when somebody asks.
+Changes stay the lines of text that they will be sent as; they become objects when they are asked
+for.
 """
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -42,7 +43,7 @@ class PageSize:
 
     @staticmethod
     def of(max_changes: int | None, max_bytes: int | None) -> PageSize:
-        """From what somebody asked for."""
+        """From what was asked for."""
         return PageSize(
             changes=within("max_changes", max_changes, CHANGES, CHANGES_MAX),
             nbytes=within("max_bytes", max_bytes, BYTES, BYTES_MAX),
@@ -50,7 +51,7 @@ class PageSize:
 
 
 def within(name: str, asked: object, default: int, most: int) -> int:
-    """A limit that somebody asked for, between 1 and ``most``."""
+    """A limit that was asked for, between 1 and ``most``."""
     if asked is None:
         return default
     if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= most:

@@ -53,7 +53,7 @@ class ChangeFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A filter as somebody wrote it, with names of types."""
+    """A filter as a user wrote it, with names of types."""
 
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The change feed: what one commit changed, and what happened on a branch since somebody asked.
+"""The change feed: what one commit changed, and what happened on a branch since a reader asked.
 
     start | cursor -> position -> the next commits -> blocks -> [reader] -> page, cursor
 
@@ -68,7 +68,7 @@ class PollRequest:
         max_commits: int | None,
         size: PageSize,
     ) -> PollRequest:
-        """From what somebody said; what contradicts itself is refused."""
+        """From what a user said; what contradicts itself is refused."""
         ways = {"start": start, "cursor": cursor, "page_token": page_token}
         given = [name for name, value in ways.items() if value is not None]
         if len(given) > 1:

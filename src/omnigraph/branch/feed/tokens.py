@@ -64,7 +64,7 @@ class Position:
 
     commit_id: str
     place: ManifestPlace
-    """Where the commit is found, so that nobody has to walk there."""
+    """Where the commit is found, so that no walk is needed."""
 
     @staticmethod
     def at(commit: GraphCommit) -> Position:

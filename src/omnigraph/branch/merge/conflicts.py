@@ -88,7 +88,7 @@ class PropertyConflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeConflict:
-    """One thing that somebody has to decide."""
+    """One thing that the user has to decide."""
 
     kind: ConflictKind
     entity_kind: str
@@ -132,7 +132,7 @@ class MergeConflict:
 
 
 def refusal(conflicts: Sequence[MergeConflict], names: SideNames) -> MergeConflictError:
-    """The error of a merge that nobody has decided yet."""
+    """The error of a merge that is not decided yet."""
     count = len(conflicts)
     return MergeConflictError(
         f"{count:,} conflict{'s' if count > 1 else ''} between '{names.ours}' and "

@@ -68,7 +68,7 @@ class MergePlan:
         return self._plans[table_key]
 
     def conflicts(self) -> list[MergeConflict]:
-        """What both sides changed and nobody decided."""
+        """What both sides changed and is not decided."""
         return [
             c
             for key in self.changed

@@ -1,6 +1,6 @@
 """Decisions about conflicts: keep ours, take theirs, go back to the base, or a value of one's own.
 
-    verdict -> [resolve] -> verdict without the conflicts that somebody decided
+    verdict -> [resolve] -> verdict without the conflicts that were decided
 
 A resolution file is JSON lines, or one JSON array of the same objects:
 
@@ -130,7 +130,7 @@ class Settled:
 
     verdict: Verdict
     given: Images | None
-    """Values of somebody's own; the fourth state of ``assemble``."""
+    """Values that the user gave; the fourth state of ``assemble``."""
     used: frozenset[Entity]
     """Entities whose resolution was needed."""
 

@@ -42,7 +42,7 @@ class MergeResult:
     """Only of dry runs."""
     dry_run: bool = False
     branch_deleted: bool | None = None
-    """Whether the source was deleted; None when nobody asked for it."""
+    """Whether the source was deleted; None when it was not asked for."""
     branch_delete_error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:

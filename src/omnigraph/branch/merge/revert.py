@@ -2,7 +2,7 @@
 
     commit -> merge with base = the commit, theirs = its first parent -> [publish]
 
-What the commit changed and nobody has changed since goes back to what it was. What somebody has
+What the commit changed and was not changed since goes back to what it was. What was
 changed since is a conflict, told and decided as in a merge. A merge commit goes back to its
 first parent: what came from the other branch is taken out.
 """

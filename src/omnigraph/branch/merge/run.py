@@ -248,7 +248,7 @@ class ThreeWay:
     def _refusal(
         self, left: Sequence[MergeConflict], used: set[Entity], named: set[SchemaName]
     ) -> MergeConflictError:
-        """What is left to decide, unless somebody decided about something else."""
+        """What is left to decide, unless something else was decided about."""
         leftover(
             self._decisions,
             used | {e for conflict in left for e in conflict.entities},

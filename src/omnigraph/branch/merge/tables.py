@@ -102,7 +102,7 @@ class TablePlan:
 
     @cached_property
     def _only_inserts(self) -> bool:
-        """Whether ours has none of the rows that will be written: then nobody has to look."""
+        """Whether ours has none of the rows that will be written: then a look is not needed."""
         kept = self._touched & self.merged.present
         return (
             not len(self.sides.alone.rows(Op.UPDATE)) and not (kept & self.sides.ours.present).any()
@@ -246,7 +246,7 @@ def _valued(images: Images, column: str) -> Mask:
 
 
 def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:
-    """What nobody has decided, in the order of the ids."""
+    """What is not decided, in the order of the ids."""
     verdict, sides = plan.settled.verdict, plan.sides
     rows = verdict.conflicts
     if not len(rows):
@@ -301,7 +301,7 @@ def _conflict(
 
 
 def _records(images: Images) -> list[Record | None]:
-    """Images as plain data; None where there is no entity, or nobody knows."""
+    """Images as plain data; None where there is no entity, or it is not known."""
     if not images.rows.num_columns:
         return [{"properties": {}} if p else None for p in images.present]
     known = images.present & ~images.doubtful

@@ -14,7 +14,7 @@
 | present | updated | updated differently | ``divergent_update`` |
 
 "Changed" is asked of every property for itself, or of the whole row. What the base does not know
-counts as changed by both. A conflict is undecided here; until somebody decides, ours is chosen.
+counts as changed by both. A conflict is undecided here; until it is decided, ours is chosen.
 """
 
 from __future__ import annotations

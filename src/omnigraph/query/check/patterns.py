@@ -154,7 +154,7 @@ class _Block:
         )
 
     def _node(self, name: ast.Name) -> Bound | None:
-        """The node variable of this name, new if nobody has mentioned it yet."""
+        """The node variable of this name, new if it was not mentioned yet."""
         if name.text in self._ctx.params:
             self._parameter_name(name)
             return None

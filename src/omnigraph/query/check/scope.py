@@ -49,7 +49,7 @@ class Scope:
         self._ctx = ctx
         self.outer = outer
         self.local = local or (outer is not None and outer.local)
-        """Whether nobody outside ever sees these variables; else their names are reserved."""
+        """Whether these variables are never seen outside; else their names are reserved."""
         self.own: dict[str, Bound] = {}
         """By the name that was written."""
         self.coming: set[str] = set()

@@ -2,7 +2,7 @@
 
     scan -> [frame] -> expand -> [frame] -> … -> project
 
-A node is a row of its table, or a vertex number; one form is made from the other only when somebody
+A node is a row of its table, or a vertex number; one form is made from the other only when a step
 asks. An edge is an address. Properties are looked up as late as possible.
 """
 

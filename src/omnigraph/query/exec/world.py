@@ -190,7 +190,7 @@ class NodeTable:
 
     @property
     def all_rows_made(self) -> Positions | None:
-        """The array of every position, if somebody asked for it."""
+        """The array of every position, if it was asked for."""
         return self.__dict__.get("all_rows")
 
     @cached_property

@@ -166,7 +166,7 @@ class _Work:
         return ids
 
     def _refuse_taken(self, chosen: Sequence[str]) -> None:
-        """A chosen id is a strict insert: nobody may have it, not even an earlier statement."""
+        """A chosen id is a strict insert: it must not exist, not even by an earlier statement."""
         here = self._images.places(chosen)
         asked = pa.array(sorted(set(chosen)), pa.string())
         stored = self._base.lookup(self._type.table_key, "id", asked, ("id",))

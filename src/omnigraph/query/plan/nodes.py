@@ -68,7 +68,7 @@ class Expand:
     filters: tuple[Expr, ...] = ()
     """On the target (and the edge) alone, applied as it arrives."""
     keep: tuple[str, ...] | None = None
-    """Variables of the input that somebody still needs; None: all."""
+    """Variables of the input that a later step needs; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Close:
 class Degrees:
     """Multiply each row's weight by how many nodes (or edges) one hop away it has.
 
-    Stands for an expansion whose end nobody looks at: paths are counted, not walked.
+    Stands for an expansion whose end is not looked at: paths are counted, not walked.
     """
 
     input: Plan

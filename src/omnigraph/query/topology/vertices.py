@@ -111,7 +111,7 @@ class VertexSpace:
         if len(unknown):
             names = pc.unique(ids.take(pa.array(unknown)))
             with self._lock:
-                # Somebody may have seen them meanwhile.
+                # Another thread may have seen them meanwhile.
                 seen = self.find(names)
                 self._append(names.filter(pa.array(seen < 0)))
             numbers[unknown] = self.find(ids.take(pa.array(unknown)))

@@ -3,8 +3,8 @@
     accepted catalog, .pg text -> [desired] -> catalog with stable numbers, hints -> plan
 
 A declaration with the name of an accepted one *is* it. One with ``@rename_from("old")`` is what was
-called so. Everything else is new, and what nobody continues is gone for good: the same name later
-is another life. Hints are read from the text and are not part of the catalog.
+called so. Everything else is new, and what no declaration continues is gone for good: the same name
+later is another life. Hints are read from the text and are not part of the catalog.
 """
 
 from __future__ import annotations

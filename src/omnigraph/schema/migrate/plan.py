@@ -76,7 +76,7 @@ def make_plan(
     drop_mode: DropMode = DropMode.SOFT,
 ) -> SchemaPlan:
     """Compare. ``rows`` counts the rows of accepted types by number; what allows anything on an
-    empty type is refused while nobody has counted."""
+    empty type is refused while rows are not counted."""
     steps = list(_Planner(accepted, desired, rows, drop_mode).steps())
     if not steps and accepted_source != desired.source:
         steps = [

@@ -17,7 +17,7 @@ from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
 Owner = GraphType | InterfaceType
 
 MANY = 1 << 62
-"""How many rows a type is taken to have while nobody has counted them."""
+"""How many rows a type is taken to have while they are not counted."""
 
 
 def owner_kind(owner: Owner) -> str:

@@ -116,7 +116,7 @@ def remarks(step: Step) -> Iterator[str]:
 
 _AFTERWARDS = {
     DropMode.SOFT: "the past keeps them until cleanup",
-    DropMode.HARD: "deleted at once where nobody else needs them",
+    DropMode.HARD: "deleted at once where nothing else needs them",
 }
 
 

@@ -165,7 +165,7 @@ class _Batch:
 def by_bucket(
     rows: pa.Table, texts: pa.ChunkedArray, buckets: int
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Rows in the bucket of a text without nulls: equal texts are in one, whoever asks."""
+    """Rows in the bucket of a text without nulls: equal texts are in one, for every asker."""
     yield from _spread(rows, stable_hashes([texts]), buckets)
 
 

@@ -329,14 +329,15 @@ class CountWrong(_OnInput):
                 )
                 file, line = RowPlaces(rows)[int(at[0])]
                 return Told(violation=blamed, place=self.place, file=file, line=line)
-        nobody = Violation(
+        without_entity = Violation(
             rule="cardinality",
             message=message,
             entity_kind="edge",
             type_name=self.edge.name,
             property_name="src",
         )
-        return Told(violation=nobody, place=replace(self.place, rank=1), name=source.as_py())
+        place = replace(self.place, rank=1)
+        return Told(violation=without_entity, place=place, name=source.as_py())
 
 
 Exact = SameId | SameTuple | IdTaken | TupleTaken | EndMissing | EndLost | CountWrong

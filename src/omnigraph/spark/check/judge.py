@@ -4,7 +4,7 @@
 
 A question asks how many values break a rule, or merely might: zero always means that the rule is
 kept. Texts are compared as they are, tuples by their hashes, so only tuples can be suspected in
-vain; whoever wants to know for certain, and which rows it is, asks the rules themselves.
+vain; for certainty, and for the rows, the rules themselves are asked.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class HeldTuples:
         order = np.argsort(mine, kind="stable")
         place = np.minimum(np.searchsorted(mine[order], theirs), len(mine) - 1)
         same = mine[order][place] == theirs
-        # Who keeps a value that it has already takes it from nobody.
+        # A row that keeps its value takes it from no other.
         return int(np.count_nonzero(same & (owners[order][place] != holders)))
 
 

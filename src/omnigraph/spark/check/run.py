@@ -3,7 +3,7 @@
     subject -> verdict (one job) -> rules in doubt, exactly (one job) -> [run] -> Checked
 
 Mostly the verdict is the end of it. Offending rows are looked for only by the rules in doubt, and
-are put into words only as far as somebody reads them.
+are put into words only as far as they are read.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _plain(name: str) -> str:
 
 
 def _as_stored(of: _Type, column: str) -> str:
-    """A String that is the whole key of a node is its id: nobody has to read it twice."""
+    """A String that is the whole key of a node is its id: it is not read twice."""
     if of.key == (column,) and isinstance(of, NodeType):
         return ID if of.by_name[column].type.scalar is Scalar.STRING else column
     return column

@@ -34,10 +34,10 @@ class Scope:
     outer: Frame | None = None
     """The rows that the enclosing block hands in."""
     counted: bool = True
-    """Whether somebody counts rows; else one is as good as many equal ones."""
+    """Whether rows are counted; else one is as good as many equal ones."""
 
     def uncounted(self) -> Scope:
-        """The same place, where nobody counts."""
+        """The same place, where they are not counted."""
         return replace(self, counted=False)
 
 

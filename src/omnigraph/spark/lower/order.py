@@ -78,7 +78,7 @@ def page(df: DataFrame, order: Sequence[Column], step: Order, values: Values) ->
                 details={"limit": "offset", "offset_max": ROWS_MAX},
             )
         df = df.offset(offset)
-    # A greater limit is none: so many rows are no result that anybody could hold.
+    # A greater limit is none: so many rows are no result that fits anywhere.
     return df if limit is None or limit > ROWS_MAX else df.limit(limit)
 
 

@@ -61,7 +61,7 @@ class Sources:
         self._fresh = 0
 
     def fresh(self, word: str) -> str:
-        """A column name that nobody has."""
+        """A column name that is not used."""
         self._fresh += 1
         return f"_{word}_{self._fresh}"
 

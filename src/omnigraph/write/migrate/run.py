@@ -3,7 +3,7 @@
     publish, restate -> [bring up to date] -> stage -> commit, with the new stamp
 
 Called with every attempt to publish, right before anything is staged: a write that is refused,
-that has nothing to do or that is a dry run changes nothing, and neither does anybody who only
+that has nothing to do or that is a dry run changes nothing, and neither does a process that only
 reads. On a branch of the newest format it compares two numbers. The stamp itself is no step: it is
 part of the version that the write publishes (ADR 0018).
 """
@@ -23,7 +23,8 @@ from omnigraph.write.migrate.steps import MIGRATIONS, Migration
 def bring_up_to_date(repository: Repository, branch: Branch, head: Head) -> None:
     """Take the steps that a branch lacks. ``head`` is the version that is to be replaced.
 
-    If somebody published since, the caller loses its race and comes again with the newer head.
+    If another write was published since, the caller loses its race and comes again with the newer
+    head.
     """
     if head.snapshot.format == graph_format.FORMAT:
         return

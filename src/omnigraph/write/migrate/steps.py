@@ -37,7 +37,7 @@ class Migration:
 
 def _mirror(repository: Repository, branch: Branch) -> None:
     # Only main is mirrored: a branch of format 1 is one of format 2 as it is. A mirror may lag, so
-    # one that cannot be made keeps nobody from writing; whoever mirrors next tries again.
+    # one that cannot be made does not stop a write; the next mirror tries again.
     if branch.name == MAIN:
         with suppress(OmnigraphError):
             mirror_main(repository)

@@ -72,7 +72,7 @@ def _findings(
 
 
 def _blame(image: TableImage, source: pa.StringScalar, message: str) -> Violation:
-    """The last edge of the input at this source, or nobody when edges were only taken away."""
+    """The last edge of the input at this source, or none when edges were only taken away."""
     rows = image.input_rows(true_at(pc.equal(image.rows.column("src"), source)))
     if len(rows):
         return row_violation(

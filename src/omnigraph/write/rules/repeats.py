@@ -130,7 +130,7 @@ def _group(rows: Positions, codes: Positions) -> Repeats:
 
 
 def _shared_slots(hashes: Hashes) -> Positions:
-    """Indexes whose slot somebody else claims too, in every round: the only possible repeats."""
+    """Indexes whose slot another one claims too, in every round: the only possible repeats."""
     # Two slots or more per row: a third of distinct rows share one in the first round, and each
     # further round of those leaves fewer. A bigger table would cost more memory than it saves time.
     bits = max(12, (2 * len(hashes) - 1).bit_length())

@@ -1,6 +1,6 @@
 """Rule 2: identity and ``@unique`` groups.
 
-Within the input no tuple may occur twice, whoever holds it; against the committed state a tuple
+Within the input no tuple may occur twice, in any entity; against the committed state a tuple
 may not be held by an entity that the delta leaves as it is. Tuples with a null are exempt. A key
 *is* the id, so a committed holder of the same key is the same entity and keys need no second half.
 """

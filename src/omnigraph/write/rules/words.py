@@ -2,7 +2,7 @@
 
     rule -> finding -> [words] -> Violation
 
-Whoever carries a rule out, in one process or in many, says what it found in the same words. All
+A rule says what it found in the same words, carried out in one process or in many. All
 functions take plain values; nothing here looks anything up.
 """
 
@@ -16,7 +16,7 @@ from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, GraphType, Property
 
 TEXT_LENGTH_MAX = 120
-"""Longer values are cut in messages: a megabyte of text helps nobody."""
+"""Longer values are cut in messages: a megabyte of text is no help."""
 
 Place = tuple[str, int]
 """Source and line of a row."""

@@ -1,4 +1,4 @@
-"""Between two traversals, rows that differ only in variables nobody needs any more become one.
+"""Between two traversals, rows that differ only in variables without further use become one.
 
 Counts keep their weight; where duplicates do not matter (``distinct``, ``min``, ``exists``) one row
 is as good as many. So paths are counted without being walked one by one.

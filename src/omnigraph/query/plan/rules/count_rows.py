@@ -1,4 +1,4 @@
-"""``count($v)`` of a variable that is always bound counts rows: then nobody needs the variable."""
+"""``count($v)`` of a variable that is always bound counts rows: then the variable is not needed."""
 
 from __future__ import annotations
 

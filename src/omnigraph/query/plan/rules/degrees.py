@@ -1,4 +1,4 @@
-"""A last hop whose end nobody looks at is a matter of degrees, not of rows."""
+"""A last hop whose end is not looked at is a matter of degrees, not of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A traversal carries on only the variables that somebody still needs."""
+"""A traversal carries on only the variables that a later step needs."""
 
 from __future__ import annotations
 
