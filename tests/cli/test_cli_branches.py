@@ -175,7 +175,7 @@ def test_a_person_is_asked_before_a_branch_ends(
 ) -> None:
     ok("branch", "create", "june", graph)
     load(graph, "X", "--branch", "june")
-    monkeypatch.setattr("omnigraph.cli.confirm.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
     said = run("branch", "delete", "june", graph, stdin=typed)
     assert said.exit_code == code
     assert f"Delete branch june of {graph}, 1 commit not on main?" in said.stderr
@@ -185,7 +185,7 @@ def test_a_person_is_asked_before_a_branch_ends(
 
 def test_nobody_is_asked_with_yes(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ok("branch", "create", "june", graph)
-    monkeypatch.setattr("omnigraph.cli.confirm.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
     ok("branch", "delete", "june", graph, "--yes")
 
 
@@ -197,7 +197,7 @@ def test_what_was_shown_is_what_ends(graph: Path, monkeypatch: pytest.MonkeyPatc
         load(graph, "X", "--branch", "june")
         return True
 
-    monkeypatch.setattr("omnigraph.cli.confirm.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
     monkeypatch.setattr("click.confirm", answered_late)
     assert run("branch", "delete", "june", graph).exit_code == 4
     assert names(graph) == ["main", "june"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_support import answer, ok, process, run
 
-from omnigraph.cli.lanes import draw
+from omnigraph.cli.texts.history import draw
 
 PORT = '{"type":"Port","data":{"code":"%s","name":"p","berths":1}}'
 
@@ -232,7 +232,7 @@ def test_a_stream_without_the_characters_gets_others(graph: Path) -> None:
 
 
 def test_colours_on_a_terminal(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.cli.rich_output.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.output.is_terminal", lambda stream: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     said = ok("commit", "log", graph, "--graph").stdout
@@ -351,7 +351,7 @@ def test_a_person_is_told_what_is_left_behind(
     forked: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch, typed: str, code: int
 ) -> None:
     graph, (_, second, *_, fourth) = forked
-    monkeypatch.setattr("omnigraph.cli.confirm.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
     said = run("commit", "reset", "v1", graph, stdin=typed)
     assert said.exit_code == code
     assert f"to commit {second}, and leave 2 commits behind?" in said.stderr
@@ -368,7 +368,7 @@ def test_a_reset_loses_against_somebody_who_writes(
         load(graph, "LATE")
         return True
 
-    monkeypatch.setattr("omnigraph.cli.confirm.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
     monkeypatch.setattr("click.confirm", answered_late)
     assert run("commit", "reset", "v1", graph).exit_code == 4
     assert "LATE" in ok("export", graph).stdout

@@ -10,7 +10,8 @@ import pytest
 from cli_support import ok, run
 
 from omnigraph.branch.changes import EntityChange, Image
-from omnigraph.cli.diff_text import Look, change_lines
+from omnigraph.cli.lines import TextLook, plain
+from omnigraph.cli.texts.changes import change_lines
 
 NEWER = """\
 {"type":"Vessel","data":{"imo":100,"name":"Alba II","tags":["a","b"],"call_sign":"OABC"}}
@@ -181,10 +182,10 @@ def test_on_a_terminal_long_values_are_cut_and_nothing_steers_it() -> None:
         after=Image(properties={"text": "\u202e" + "y" * 500}),
         properties=("text",),
     )
-    shown = ["".join(text for text, _ in line) for line in change_lines(change, Look(width=60))]
+    shown = [plain(line) for line in change_lines(change, TextLook(width=60))]
     assert shown[0] == "~ T a\\x1b[2J"
     assert len(shown[1]) <= 60 and shown[1].count("…") == 2 and "\\u202e" in shown[1]
-    whole = ["".join(text for text, _ in line) for line in change_lines(change, Look())]
+    whole = [plain(line) for line in change_lines(change, TextLook())]
     assert len(whole[1]) > 1000
 
 
@@ -199,5 +200,5 @@ def test_a_moved_edge_shows_both_its_ends() -> None:
         after=Image(properties={}, endpoints=("a", "c")),
         properties=("dst",),
     )
-    shown = ["".join(text for text, _ in line) for line in change_lines(change, Look(arrow="->"))]
+    shown = [plain(line) for line in change_lines(change, TextLook(ascii_only=True))]
     assert shown == ["~ E e  a -> c", '    to  "b" -> "c"']

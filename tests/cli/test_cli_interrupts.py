@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_support import answer, environment, process, run
+from cli_support import SCHEMA, answer, commit_count, environment, process, run
 
 WRITING = (
     "interrupted; a write that was running is published completely or not at all: see 'commit list'"
@@ -53,9 +53,10 @@ def test_creating(tmp_path: Path, schema_file: Path, monkeypatch: pytest.MonkeyP
 def test_after_the_commit_it_is_named(
     graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
 ) -> None:
-    output = "output.JsonOutput" if flags else "rich_output.RichOutput"
-    monkeypatch.setattr(f"omnigraph.cli.{output}.loaded", _interrupt)
-    said = run("load", graph, "--data", "-", "--mode", "append", *flags, stdin=PORT)
+    output = "JsonOutput" if flags else "TextOutput"
+    with monkeypatch.context() as patched:
+        patched.setattr(f"omnigraph.cli.output.{output}.show", _interrupt)
+        said = run("load", graph, "--data", "-", "--mode", "append", *flags, stdin=PORT)
     head = answer("snapshot", graph)["graph_commit_id"]
     assert (said.exit_code, said.stderr) == (130, f"interrupted; commit {head} was published\n")
     if flags:
@@ -89,6 +90,22 @@ def test_after_the_answer_it_changes_nothing(graph: Path, flags: list[str]) -> N
     assert (done.returncode, done.stderr) == (0, b"")
     done = process("snapshot", graph, code=code)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_plan_before_a_question_is_not_the_answer(graph: Path, tmp_path: Path) -> None:
+    less = tmp_path / "less.pg"
+    less.write_text("".join(x for x in SCHEMA.splitlines(True) if "call_sign" not in x))
+    code = _STRIKE + (
+        "import click\n"
+        "click.confirm = lambda *args, **kwargs: strike() or True\n"
+        "from omnigraph.cli.settings import Settings\n"
+        "Settings.can_ask = lambda self: True\n"
+        "from omnigraph.cli.main import main; main()\n"
+    )
+    before = commit_count(graph)
+    done = process("schema", "apply", graph, "--schema", less, code=code)
+    assert (done.returncode, b"DESTRUCTIVE" in done.stdout) == (130, True), done
+    assert commit_count(graph) == before
 
 
 def test_after_an_export_to_a_file_it_changes_nothing(graph: Path, tmp_path: Path) -> None:

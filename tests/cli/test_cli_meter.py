@@ -8,10 +8,9 @@ from threading import Event
 import pytest
 from rich.console import Console
 
-from omnigraph.cli import rich_output
-from omnigraph.cli.meter import BarMeter, Meter, SilentMeter, Unit, amount_text
-from omnigraph.cli.output import JsonOutput
-from omnigraph.cli.rich_output import RichOutput
+from omnigraph.cli import output
+from omnigraph.cli.meter import BarMeter, Meter, MeterUnit, SilentMeter, amount_text
+from omnigraph.cli.output import JsonOutput, TextOutput
 from omnigraph.input.phases import LoadPhase, Phase
 
 
@@ -39,7 +38,12 @@ class _Screen(io.StringIO):
 def _meter(screen: _Screen, *, delay_s: float, total: int | None = 2_000_000) -> Meter:
     console = Console(file=screen, force_terminal=True, width=100)
     return BarMeter(
-        console, "reading", total, Unit.BYTES, last_label="checking and writing", delay_s=delay_s
+        console,
+        "reading",
+        total,
+        MeterUnit.BYTES,
+        last_label="checking and writing",
+        delay_s=delay_s,
     )
 
 
@@ -90,7 +94,7 @@ def test_the_phases_of_a_load_on_spark_are_shown_one_after_the_other() -> None:
 def test_a_total_that_is_learned_on_the_way() -> None:
     screen = _Screen()
     console = Console(file=screen, force_terminal=True, width=100)
-    with BarMeter(console, "Cleaning up", None, Unit.PLACES, delay_s=0) as meter:
+    with BarMeter(console, "Cleaning up", None, MeterUnit.PLACES, delay_s=0) as meter:
         meter.advance_of(3, 40)
         screen.await_text("3 of 40 places")
         meter.advance_of(1, 7)  # The second pass.
@@ -107,23 +111,23 @@ def test_an_error_takes_the_bar_away() -> None:
 
 
 def test_no_bar_for_programs_pipes_and_quiet_people(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(JsonOutput().meter("x", 1, Unit.BYTES), SilentMeter)
-    assert isinstance(RichOutput().meter("x", 1, Unit.BYTES), SilentMeter)
-    monkeypatch.setattr(rich_output, "is_terminal", lambda stream: True)
-    assert isinstance(RichOutput().meter("x", 1, Unit.BYTES), BarMeter)
-    assert isinstance(RichOutput(quiet=True).meter("x", 1, Unit.BYTES), SilentMeter)
+    assert isinstance(JsonOutput().meter("x", 1, MeterUnit.BYTES), SilentMeter)
+    assert isinstance(TextOutput().meter("x", 1, MeterUnit.BYTES), SilentMeter)
+    monkeypatch.setattr(output, "is_terminal", lambda stream: True)
+    assert isinstance(TextOutput().meter("x", 1, MeterUnit.BYTES), BarMeter)
+    assert isinstance(TextOutput(quiet=True).meter("x", 1, MeterUnit.BYTES), SilentMeter)
 
 
 @pytest.mark.parametrize(
     ("done", "total", "unit", "text"),
     [
-        (5, 10, Unit.BYTES, "5 of 10 bytes"),
-        (1_500, None, Unit.BYTES, "1.5 kB"),
-        (12_000_000, 3_400_000_000, Unit.BYTES, "0.0 of 3.4 GB"),
-        (1_000, 25_000, Unit.ENTITIES, "1,000 of 25,000 entities"),
-        (7, None, Unit.ENTITIES, "7 entities"),
-        (7, 8, Unit.TABLES, "7 of 8 tables"),
+        (5, 10, MeterUnit.BYTES, "5 of 10 bytes"),
+        (1_500, None, MeterUnit.BYTES, "1.5 kB"),
+        (12_000_000, 3_400_000_000, MeterUnit.BYTES, "0.0 of 3.4 GB"),
+        (1_000, 25_000, MeterUnit.ENTITIES, "1,000 of 25,000 entities"),
+        (7, None, MeterUnit.ENTITIES, "7 entities"),
+        (7, 8, MeterUnit.TABLES, "7 of 8 tables"),
     ],
 )
-def test_amounts(done: int, total: int | None, unit: Unit, text: str) -> None:
+def test_amounts(done: int, total: int | None, unit: MeterUnit, text: str) -> None:
     assert amount_text(done, total, unit) == text

@@ -111,9 +111,9 @@ def test_interrupts(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[st
     def strike(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    output = "output.JsonOutput" if flags else "rich_output.RichOutput"
+    output = "JsonOutput" if flags else "TextOutput"
     with monkeypatch.context() as patched:
-        patched.setattr(f"omnigraph.cli.{output}.mutated", strike)
+        patched.setattr(f"omnigraph.cli.output.{output}.show", strike)
         said = run("mutate", graph, "-e", ADD, *flags)
     head = answer("snapshot", graph)["graph_commit_id"]
     assert (said.exit_code, said.stderr) == (130, f"interrupted; commit {head} was published\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cli_support import process
 
@@ -30,3 +32,16 @@ def test_names_are_imported_when_they_are_used() -> None:
     )
     result = process(code=code)
     assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_a_pipe_needs_no_colours_and_the_version_no_engine(graph: Path) -> None:
+    code = (
+        "import sys\n"
+        "from omnigraph.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(sorted({'lance', 'pyarrow', 'rich'} & set(sys.modules)))"
+    )
+    for args in (["--version"], ["--help"], ["branch", "list", "--help"], ["version"]):
+        assert process(*args, code=code).stdout.decode().splitlines()[-1] == "[]", args
+    listed = process("commit", "list", graph, code=code).stdout.decode().splitlines()
+    assert listed[-1] == "['lance', 'pyarrow']"

@@ -167,7 +167,7 @@ def test_table(all_graph: Path) -> None:
 
 
 def test_numbers_that_are_not_finite_are_strings(tmp_path: Path) -> None:
-    from omnigraph.cli.result_bytes import csv_chunks, json_chunks
+    from omnigraph.cli.rows import csv_chunks, json_chunks
     from omnigraph.results import QueryResult
 
     values = pa.array([float("nan"), float("inf"), float("-inf"), 1.5, None])
@@ -377,7 +377,7 @@ def test_sizes(graph: Path, size: str) -> None:
 
 
 def test_arrow_is_not_for_a_terminal(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.cli.commands.query.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.commands.queries.is_terminal", lambda stream: True)
     said = run("query", graph, "-e", READ, "--format", "arrow")
     assert said.exit_code == 2
     assert "rows.arrow" in said.stderr

@@ -9,7 +9,7 @@ import pytest
 from cli_support import SCHEMA, answer, ok, run
 
 import omnigraph
-from omnigraph.cli.commands import schema as schema_commands
+from omnigraph.cli.settings import Settings
 
 MORE = SCHEMA.replace("berths: U32 }", 'berths: U32  country: String @backfill("dk") }')
 LESS = SCHEMA.replace("  call_sign: String? @unique\n", "").replace(
@@ -81,7 +81,7 @@ def test_drops_are_confirmed(graph: Path, file: Path, monkeypatch: pytest.Monkey
     assert refused.exit_code == 2
     assert "must be confirmed: [OG-DS-104] drop node Vessel.call_sign" in refused.stderr
     assert "--yes" in refused.stderr
-    monkeypatch.setattr(schema_commands, "can_ask", lambda settings: True)
+    monkeypatch.setattr(Settings, "can_ask", lambda settings: True)
     no = run("schema", "apply", graph, "--schema", file, stdin="n\n")
     assert no.exit_code == 1
     assert "DESTRUCTIVE [OG-DS-104]" in no.stdout

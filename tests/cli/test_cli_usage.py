@@ -136,7 +136,7 @@ def test_remote_overwrite_asks_on_a_terminal(
     import omnigraph.graph
 
     local = omnigraph.graph.open
-    monkeypatch.setattr("omnigraph.cli.confirm.is_terminal", lambda stream: True)
+    monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
     monkeypatch.setattr("omnigraph.graph.open", lambda uri, **options: local(graph, **options))
     said = run("load", "s3://bucket/g", "--data", data_file, "--mode", "overwrite", stdin=typed)
     assert said.exit_code == code

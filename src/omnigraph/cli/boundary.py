@@ -122,7 +122,7 @@ def _was_published(commit_id: str) -> str:
 
 @contextmanager
 def _stdout_may_fail() -> Generator[None]:
-    """Nobody reads, or nothing can be written: stderr and the exit code say what is left."""
+    """No reader is left, or nothing can be written: stderr and the exit code say what is left."""
     try:
         yield
     except (BrokenPipeError, OmnigraphError):
@@ -145,7 +145,7 @@ def _from_click(error: click.ClickException) -> OmnigraphError:
 
 
 def bug(error: Exception) -> OmnigraphError:
-    """An exception that nobody raised on purpose, as an error of ours."""
+    """An exception that was not raised on purpose, as an error of ours."""
     message = f"internal error: {type(error).__name__}: {error}"
     found = InternalError(message, details={"exception": type(error).__name__})
     found.__cause__ = error

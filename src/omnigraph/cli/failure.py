@@ -6,8 +6,10 @@ and control characters in it are shown escaped.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from omnigraph.cli.lines import Line
 from omnigraph.cli.streams import one_line, printable
 from omnigraph.errors import (
     ConflictError,
@@ -15,6 +17,7 @@ from omnigraph.errors import (
     Diagnostic,
     ErrorKind,
     InputError,
+    MergeConflictError,
     MigrationError,
     OmnigraphError,
     ParameterError,
@@ -38,7 +41,24 @@ def summary(error: OmnigraphError) -> str:
     return f"{first}; {_UNPUBLISHED}" if _is_refusal(error) else first
 
 
-def headline(error: OmnigraphError) -> str:
+def failure_lines(error: OmnigraphError) -> Iterator[Line]:
+    """The error in red, its findings, its hint; what stands in the way of a merge comes first."""
+    if isinstance(error, MergeConflictError) and error.conflicts:
+        from omnigraph.cli.texts.merge import conflict_lines
+
+        ours, theirs = (str(error.details.get(side)) for side in ("ours", "theirs"))
+        yield from conflict_lines(error.conflicts, ours, theirs)
+        yield []
+    yield [("error: ", "bold red"), _headline(error)]
+    for line in _body(error):
+        # Only the carets of a diagnostic stand alone behind the gutter.
+        carets = "^" in line and not line.strip("| ^\t")
+        yield [(line, "red")] if carets else [line]
+    for number, line in enumerate(_hint_lines(error)):
+        yield ["        ", line] if number else [("  hint: ", "cyan"), line]
+
+
+def _headline(error: OmnigraphError) -> str:
     """What stands behind ``error:``."""
     count = _finding_count(error)
     if count <= 1:
@@ -51,7 +71,7 @@ def headline(error: OmnigraphError) -> str:
     return f"{count:,} {noun} in the data; {_UNPUBLISHED}"
 
 
-def body(error: OmnigraphError) -> list[str]:
+def _body(error: OmnigraphError) -> list[str]:
     """The lines below the headline."""
     lines = _lines(error)
     if _finding_count(error) <= 1:
@@ -59,7 +79,7 @@ def body(error: OmnigraphError) -> list[str]:
     return lines if isinstance(error, TextError) else [f"  {line}" for line in lines]
 
 
-def hint_lines(error: OmnigraphError) -> list[str]:
+def _hint_lines(error: OmnigraphError) -> list[str]:
     """What to do about it."""
     if not error.hint:
         return []

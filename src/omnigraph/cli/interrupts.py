@@ -41,7 +41,7 @@ def conversation() -> Generator[None]:
 
 def hush_libraries() -> None:
     """Let no library write to stderr by itself: py4j tells an interrupt with a traceback, by a
-    logger that prints if nobody listens."""
+    logger that prints if there is no handler."""
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.NullHandler())

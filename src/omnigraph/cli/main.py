@@ -8,36 +8,38 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.cli.answers import Release
 from omnigraph.cli.boundary import App
-from omnigraph.cli.commands.branch import branch_group
-from omnigraph.cli.commands.care import (
-    check_command,
-    cleanup_command,
-    recovery_group,
-    status_command,
-)
-from omnigraph.cli.commands.changes import changes_group
+from omnigraph.cli.command import HELP_NAMES, command, common_options, examples, json_option
+from omnigraph.cli.commands.branches import branch_group, tag_group
+from omnigraph.cli.commands.changes import changes_group, diff_command
 from omnigraph.cli.commands.commit import commit_group
-from omnigraph.cli.commands.diff import diff_command
-from omnigraph.cli.commands.explain import explain_command
-from omnigraph.cli.commands.export import export_command
 from omnigraph.cli.commands.fmt import fmt_command
-from omnigraph.cli.commands.init import init_command
-from omnigraph.cli.commands.lint import lint_command
+from omnigraph.cli.commands.graph import export_command, init_command, snapshot_command
 from omnigraph.cli.commands.load import load_command
 from omnigraph.cli.commands.merge import merge_command
-from omnigraph.cli.commands.mutate import mutate_command
-from omnigraph.cli.commands.optimize import index_group, optimize_command
-from omnigraph.cli.commands.query import query_command
-from omnigraph.cli.commands.repair import repair_command
+from omnigraph.cli.commands.queries import (
+    explain_command,
+    lint_command,
+    mutate_command,
+    query_command,
+)
 from omnigraph.cli.commands.schema import schema_group
 from omnigraph.cli.commands.shell import shell_command
-from omnigraph.cli.commands.snapshot import snapshot_command
-from omnigraph.cli.commands.tag import tag_group
-from omnigraph.cli.commands.version import version_command
+from omnigraph.cli.commands.upkeep import (
+    check_command,
+    cleanup_command,
+    index_group,
+    optimize_command,
+    recovery_group,
+    repair_command,
+    status_command,
+)
 from omnigraph.cli.interrupts import own
-from omnigraph.cli.options import HELP_NAMES, common_options, examples, json_option
+from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import write_text
+
+_PARTS = ("pylance", "pyarrow")
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -75,6 +77,37 @@ def app() -> None:
     A graph is a folder or an s3:// prefix. Name it as an argument, with --store, or once in the
     variable OMNIGRAPH_STORE.
     """
+
+
+@command("version", "omnigraph version", "omnigraph version --json", on_graph=False)
+def version_command(settings: Settings) -> None:
+    """Show the version and its formats of graphs; with --json also what it runs on."""
+    import platform
+
+    from omnigraph.manifest.format import FORMAT, formats_read
+    from omnigraph.version import __version__
+
+    settings.show(
+        Release(
+            version=__version__,
+            format_written=FORMAT,
+            formats_read=formats_read(),
+            runs_on={
+                "python": platform.python_version(),
+                **{name: _installed(name) for name in _PARTS},
+            },
+        )
+    )
+
+
+def _installed(package: str) -> str:
+    # Asked of the package's metadata: importing it would take longer than everything else here.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 for _command in (

@@ -3,7 +3,7 @@
     library's progress callback -> [Meter] -> rich.progress, from the first second on
 
 A timer starts the bar, not the callback: the library reads first and then checks and writes without
-calling anybody, and that part can be the long one.
+calling back, and that part can be the long one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DELAY_S = 1.0
 """Shorter operations show no bar."""
 
 
-class Unit(StrEnum):
+class MeterUnit(StrEnum):
     """What is counted."""
 
     BYTES = "bytes"
@@ -67,7 +67,7 @@ class BarMeter(Meter):
         console: Console,
         label: str,
         total: int | None,
-        unit: Unit,
+        unit: MeterUnit,
         *,
         last_label: str | None = None,
         delay_s: float = DELAY_S,
@@ -170,9 +170,9 @@ class BarMeter(Meter):
             bar.update(bar.tasks[-1].id, completed=said.done, total=said.total, amount=amount)
 
 
-def amount_text(done: int, total: int | None, unit: Unit) -> str:
+def amount_text(done: int, total: int | None, unit: MeterUnit) -> str:
     """``12 of 34 MB``, ``5 of 7 entities``; without a total only what is done."""
-    if unit is not Unit.BYTES:
+    if unit is not MeterUnit.BYTES:
         of_total = f" of {total:,}" if total is not None else ""
         return f"{done:,}{of_total} {unit}"
     scale, suffix = next(

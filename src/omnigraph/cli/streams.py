@@ -1,6 +1,6 @@
-"""Writing to the standard streams, with the failures that can have.
+"""Writing to the standard streams and to files, with the failures that can have.
 
-    output, export -> [streams] -> stdout, stderr
+    output, export, fmt -> [streams] -> stdout, stderr, a file
 
 A reader that goes away (`export | head`) stays a BrokenPipeError, which ends the program silently;
 every other failure to write is told as a StorageError.
@@ -11,14 +11,18 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from omnigraph.cli.interrupts import answered
 from omnigraph.errors import ErrorKind, StorageError, UsageError
 
+STDOUT = ("-", "/dev/stdout")
+"""Ours is written as it is: opened by its name it would lose what stands in it."""
 # Text from data, file names and commit messages reaches a terminal: control characters, direction
 # overrides and halves of surrogate pairs are shown instead of sent.
 _STEERING = "\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
@@ -41,7 +45,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person looks at this stream; a closed one is nobody's."""
+    """Whether a person looks at this stream; a closed one is not looked at."""
     # The interpreter sets a standard stream to None when its descriptor is closed.
     found = cast("TextIO | None", stream)
     return found is not None and not found.closed and found.isatty()
@@ -65,7 +69,7 @@ def write_text(text: str) -> None:
 def write_bytes(content: bytes) -> None:
     """Write a whole answer to stdout, whatever encoding the terminal has, and flush."""
     if cast("TextIO | None", sys.stdout) is not None:
-        writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
+        writer = StreamWriter(cast(BinaryIO, sys.stdout.buffer), "the output")
         writer.write(content)
         writer.flush()
     answered()
@@ -96,7 +100,7 @@ def silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-class Writer:
+class StreamWriter:
     """A binary stream that is written completely or fails with an error of ours."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
@@ -127,17 +131,17 @@ class Writer:
 
 
 @contextmanager
-def stdout_writer(instead: str = "rows are printed to stdout") -> Generator[Writer]:
+def stdout_writer(instead: str = "rows are printed to stdout") -> Generator[StreamWriter]:
     """Stdout for data of any length; flushed at the end. ``instead`` helps if it is closed."""
     if cast("TextIO | None", sys.stdout) is None:
         raise UsageError("stdout is closed", hint=instead)
-    writer = Writer(cast(BinaryIO, sys.stdout.buffer), "the output")
+    writer = StreamWriter(cast(BinaryIO, sys.stdout.buffer), "the output")
     yield writer
     writer.flush()
 
 
 def write_error(text: str) -> None:
-    """Write to stderr; a failure there cannot be told to anybody."""
+    """Write to stderr; a failure there cannot be told."""
     if cast("TextIO | None", sys.stderr) is None:
         return
     try:
@@ -163,3 +167,82 @@ def cannot_write(name: str, error: OSError) -> OSError | StorageError:
         f"cannot write {name}: {error.strerror or error}",
         kind=kinds.get(error.errno or 0, ErrorKind.STORAGE_UNKNOWN),
     )
+
+
+# ---------------------------------------------------------------- files
+
+
+@contextmanager
+def data_sink(path: Path | None, instead: str) -> Generator[BinaryIO]:
+    """Where data goes: a file, or stdout. ``instead`` helps if that is closed."""
+    if path is None:
+        with stdout_writer(instead) as writer:
+            yield cast(BinaryIO, writer)
+    else:
+        with whole_file(path) as out:
+            yield out
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[BinaryIO]:
+    """A file that is there with all of its content, or not at all."""
+    mode = _mode(path)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise UsageError(f"cannot write {path}: it is a directory")
+    if mode is not None and not stat.S_ISREG(mode):
+        # A device or a pipe must never be replaced by a file. Its name is opened as it is given:
+        # a pipe such as /dev/fd/63 has none that it could be resolved to.
+        with _opened(path, path) as stream:
+            writer = StreamWriter(stream, str(path))
+            yield cast(BinaryIO, writer)
+            writer.flush()
+        return
+    # A link keeps pointing where it pointed.
+    place = path.resolve()
+    written = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    with _opened(written, path) as stream:
+        try:
+            if mode is not None:
+                with _failing_as(path):
+                    os.fchmod(stream.fileno(), stat.S_IMODE(mode))
+            writer = StreamWriter(stream, str(path))
+            yield cast(BinaryIO, writer)
+            writer.flush()
+            with _failing_as(path):
+                os.fsync(stream.fileno())
+                written.replace(place)
+                _sync_folder(place.parent)
+        except BaseException:
+            written.unlink(missing_ok=True)
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name survive a power cut, as the content behind it does."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _mode(path: Path) -> int | None:
+    """Kind and permissions of what is there."""
+    with _failing_as(path):
+        try:
+            return path.stat().st_mode
+        except FileNotFoundError:
+            return None
+
+
+def _opened(written: Path, path: Path) -> BinaryIO:
+    with _failing_as(path):
+        return written.open("wb")
+
+
+@contextmanager
+def _failing_as(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise cannot_write(str(path), e) from e

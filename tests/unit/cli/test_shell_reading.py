@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.cli.shell.highlight import styled
-from omnigraph.cli.shell.reading import inputs, is_complete, is_empty
+from omnigraph.cli.shell.reading import inputs, is_complete, is_empty, styled
 
 READ = "match { $v: Vessel } return { $v.name }"
 

@@ -1,50 +1,132 @@
-"""`omnigraph changes`: what commits changed, one after the other."""
+"""`omnigraph diff` and `omnigraph changes`: what differs between states, what commits changed."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.files import whole_file
-from omnigraph.cli.interrupts import answered
-from omnigraph.cli.meter import SilentMeter, Unit
+from omnigraph.cli.answers import Exported
+from omnigraph.cli.command import command, family
+from omnigraph.cli.meter import MeterUnit, SilentMeter
 from omnigraph.cli.options import (
-    HELP_NAMES,
     WORDS,
-    Command,
-    Family,
+    all_of,
     branch_option,
-    common_options,
-    examples,
-    json_option,
+    commit_argument,
+    kinds_option,
     not_empty,
-    target,
-    target_options,
+    ops_option,
+    types_option,
 )
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import is_terminal, stdout_writer
+from omnigraph.cli.streams import STDOUT, data_sink, is_terminal, whole_file
 from omnigraph.errors import UsageError
 
-STDOUT = ("-", "/dev/stdout")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.branch.diff import Diff
+    from omnigraph.cli.texts.changes import Wanted
 
 
-@click.group(
-    "changes",
-    cls=Family,
-    usual="poll",
-    context_settings=HELP_NAMES,
-    epilog=examples(
-        "omnigraph changes poll ./fleet --start beginning",
-        "omnigraph changes baseline ./fleet --output fleet.jsonl",
-    ),
+@command(
+    "diff",
+    "omnigraph diff main june ./fleet",
+    "omnigraph diff main@12 main ./fleet --stat",
+    "omnigraph diff v1.0 main ./fleet --type Vessel --op update --limit 20",
+    "omnigraph diff main@2026-11-15 main ./fleet --json | jq -r 'select(.op == \"delete\").id'",
 )
-@json_option
-@common_options
+@click.argument("before", type=WORDS, metavar="FROM")
+@click.argument("after", type=WORDS, metavar="TO")
+@types_option
+@kinds_option
+@ops_option
+@click.option("--stat", is_flag=True, help="Only how many entities of each type changed.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only the first N entities.  [default: 1000 on a terminal, else all]",
+)
+@click.option(
+    "--arrow",
+    "arrow_file",
+    type=WORDS,
+    metavar="FILE",
+    help="Write the entities to a file as an Arrow IPC stream, images as JSON; it appears only "
+    "when it is complete.",
+)
+def diff_command(
+    settings: Settings,
+    before: str,
+    after: str,
+    types: tuple[str, ...],
+    kinds: tuple[str, ...],
+    ops: tuple[str, ...],
+    stat: bool,
+    limit: int | None,
+    arrow_file: str | None,
+) -> None:
+    """Show what changed from one state of a graph to another.
+
+    A state is a branch (main), a tag, a commit or the beginning of its id, a version of a branch
+    (main@12), or a branch at a moment (main@2026-11-15T10:00Z). First come the counts, then every
+    entity: nodes before edges, by type and id. Entities are inserted (+), updated (~) with the
+    values before and after, or deleted (-).
+
+    With --json there is one line that tells what is compared and the counts, then one line for
+    each entity with its images.
+    """
+    if stat and arrow_file is not None:
+        raise UsageError(
+            "--stat shows no entities and --arrow writes them", hint="give one of them"
+        )
+
+    from omnigraph.cli.texts.changes import DiffShown, Wanted
+
+    wanted = Wanted(kinds=kinds, types=types, ops=ops, limit=limit)
+    with settings.graph() as graph:
+        found = graph.diff(before, after)
+        if arrow_file is None:
+            settings.show(DiffShown(found, wanted, stat=stat))
+        else:
+            rows = _write_arrow(found, wanted, Path(arrow_file))
+            document = {"format": "arrow", "rows": rows, "diff": wanted.head(found)}
+            settings.show(Exported(place=arrow_file, rows=rows, document=document))
+
+
+def _write_arrow(diff: Diff, wanted: Wanted, path: Path) -> int:
+    """All changes as an Arrow IPC stream in a file; returns how many there are."""
+    from omnigraph.branch.changes import ARROW_SCHEMA
+    from omnigraph.cli.rows import ipc_chunks
+
+    facts = {"from_commit_id": diff.before.head.id, "to_commit_id": diff.after.head.id}
+    written: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for piece, take in wanted.pieces(diff):
+            written.append(take)
+            yield piece.batch().slice(0, take).replace_schema_metadata(facts)
+
+    with whole_file(path) as out:
+        for chunk in ipc_chunks(ARROW_SCHEMA.with_metadata(facts), batches()):
+            out.write(chunk)
+    return sum(written)
+
+
+# ---------------------------------------------------------------- the feed
+
+
+@family(
+    "changes",
+    "omnigraph changes poll ./fleet --start beginning",
+    "omnigraph changes baseline ./fleet --output fleet.jsonl",
+    usual="poll",
+)
 def changes_group() -> None:
     """Read what changed, commit by commit.
 
@@ -53,67 +135,39 @@ def changes_group() -> None:
     """
 
 
-def _filter_options(command: Command) -> Command:
-    """Which changes; a cursor is good for the filter that it was made with."""
-    command = click.option(
-        "--op",
-        "ops",
-        type=click.Choice(["insert", "update", "delete"]),
-        multiple=True,
-        help="Only entities that were inserted, updated or deleted. May be repeated.",
-    )(command)
-    command = click.option(
-        "--type",
-        "types",
-        type=WORDS,
-        multiple=True,
-        metavar="NAME",
-        help="Only this node or edge type. May be repeated.",
-    )(command)
-    return click.option(
-        "--kind",
-        "kinds",
-        type=click.Choice(["node", "edge"]),
-        multiple=True,
-        help="Only nodes or only edges.",
-    )(command)
-
-
-def _begin_options(command: Command) -> Command:
-    """Where to begin."""
-    command = click.option(
-        "--cursor",
-        type=WORDS,
-        metavar="CURSOR",
-        callback=not_empty,
-        help="Go on where an earlier call, or a baseline, ended.",
-    )(command)
-    return click.option(
+_filter_options = all_of(kinds_option, types_option, ops_option)
+"""Which changes; a cursor is good for the filter that it was made with."""
+_begin_options = all_of(
+    click.option(
         "--start",
         type=WORDS,
         metavar="START",
         callback=not_empty,
         help="Begin now, at the beginning, or after a commit of the branch (after:ID).  "
         "[default: now]",
-    )(command)
-
-
-def _page_options(command: Command) -> Command:
-    """How much at a time."""
-    command = click.option(
-        "--max-bytes",
-        type=click.IntRange(1, 32 << 20),
-        metavar="N",
-        help="So many bytes of changes on a page.  [default: 4 MiB, at most 32 MiB]",
-    )(command)
-    return click.option(
+    ),
+    click.option(
+        "--cursor",
+        type=WORDS,
+        metavar="CURSOR",
+        callback=not_empty,
+        help="Go on where an earlier call, or a baseline, ended.",
+    ),
+)
+_page_options = all_of(
+    click.option(
         "--max-changes",
         type=click.IntRange(1, 8192),
         metavar="N",
         help="So many changes on a page.  [default: 1000, at most 8192]",
-    )(command)
-
-
+    ),
+    click.option(
+        "--max-bytes",
+        type=click.IntRange(1, 32 << 20),
+        metavar="N",
+        help="So many bytes of changes on a page.  [default: 4 MiB, at most 32 MiB]",
+    ),
+)
 _page_token = click.option(
     "--page-token",
     type=WORDS,
@@ -129,28 +183,21 @@ _max_commits = click.option(
 )
 
 
-@changes_group.command(
+@command(
     "poll",
-    epilog=examples(
-        "omnigraph changes poll ./fleet --start beginning",
-        "omnigraph changes poll ./fleet --cursor cZT9… --json",
-        "omnigraph changes poll ./fleet --start after:01JZ8Y6N2D --type Vessel --op delete",
-    ),
+    "omnigraph changes poll ./fleet --start beginning",
+    "omnigraph changes poll ./fleet --cursor cZT9… --json",
+    "omnigraph changes poll ./fleet --start after:01JZ8Y6N2D --type Vessel --op delete",
+    into=changes_group,
 )
-@target_options
 @branch_option
 @_begin_options
 @_page_token
 @_filter_options
 @_max_commits
 @_page_options
-@json_option
-@common_options
-@click.pass_obj
 def poll_command(
     settings: Settings,
-    uri: str | None,
-    store: str | None,
     branch: str,
     start: str | None,
     cursor: str | None,
@@ -165,18 +212,15 @@ def poll_command(
     """Show what happened on a branch since an earlier poll.
 
     One block for each commit along first parents, oldest first. A poll ends where the branch stands
-    when it begins; a long one comes in pages. Only the last page has the cursor, so whoever stores
-    it has seen every commit before it as a whole.
+    when it begins; a long one comes in pages. Only the last page has the cursor, so a reader who
+    stores it has seen every commit before it as a whole.
 
     With --json each block is a line, and the last line is
     {"cursor", "caught_up"} or {"next_page_token"}.
     """
-    place = target(uri, store)
+    from omnigraph.cli.texts.changes import FeedPart
 
-    from omnigraph.cli.changes_output import FeedPrinter
-    from omnigraph.graph import open as open_graph
-
-    with open_graph(place) as graph:
+    with settings.graph() as graph:
         page = graph.changes.poll(
             branch=branch,
             start=start,
@@ -189,21 +233,21 @@ def poll_command(
             max_changes=max_changes,
             max_bytes=max_bytes,
         )
-        printer = FeedPrinter(as_json=settings.json)
-        printer.blocks(page.blocks)
-        printer.ending(page)
-        answered()
+        if page.next_page_token is not None:
+            last = f"next page: {page.next_page_token}"
+        else:
+            rest = "caught up" if page.caught_up else "there is more"
+            last = f"{rest}; cursor: {page.cursor}"
+        settings.show(FeedPart(page.blocks, record=page.ending(), last_line=last))
 
 
-@changes_group.command(
+@command(
     "follow",
-    epilog=examples(
-        "omnigraph changes follow ./fleet",
-        "omnigraph changes follow ./fleet --start beginning --until-caught-up --json > feed.jsonl",
-        "omnigraph changes follow ./fleet --cursor cZT9… --type Vessel --json | ./index-vessels",
-    ),
+    "omnigraph changes follow ./fleet",
+    "omnigraph changes follow ./fleet --start beginning --until-caught-up --json > feed.jsonl",
+    "omnigraph changes follow ./fleet --cursor cZT9… --type Vessel --json | ./index-vessels",
+    into=changes_group,
 )
-@target_options
 @branch_option
 @_begin_options
 @_filter_options
@@ -218,13 +262,8 @@ def poll_command(
     help="How long to wait before asking again.",
 )
 @_page_options
-@json_option
-@common_options
-@click.pass_obj
 def follow_command(
     settings: Settings,
-    uri: str | None,
-    store: str | None,
     branch: str,
     start: str | None,
     cursor: str | None,
@@ -242,13 +281,9 @@ def follow_command(
     block is a line, and a line {"cursor", "caught_up"} follows whenever everything before it is
     complete. A commit of many changes comes in several blocks, all but the last with "continued".
     """
-    place = target(uri, store)
+    from omnigraph.cli.texts.changes import FeedPart
 
-    from omnigraph.cli.changes_output import FeedPrinter
-    from omnigraph.graph import open as open_graph
-
-    printer = FeedPrinter(as_json=settings.json)
-    with open_graph(place) as graph:
+    with settings.graph() as graph:
         feed = graph.changes.follow(
             branch=branch,
             start=start,
@@ -263,25 +298,21 @@ def follow_command(
         )
         try:
             for page in feed.pages():
-                printer.blocks(page.blocks)
-                if settings.json and page.cursor is not None:
-                    printer.ending(page)
+                ending = page.ending() if page.cursor is not None else None
+                # Not the last answer: Ctrl-C goes on interrupting.
+                settings.output.show(FeedPart(page.blocks, record=ending))
         except KeyboardInterrupt:
             settings.output.notice(f"go on with --cursor {feed.cursor}")
             raise
-        if not settings.json:
-            settings.output.notice(f"caught up; go on with --cursor {feed.cursor}")
-        answered()
+        settings.output.notice(f"caught up; go on with --cursor {feed.cursor}")
 
 
-@changes_group.command(
+@command(
     "baseline",
-    epilog=examples(
-        "omnigraph changes baseline ./fleet --output fleet.jsonl > cursor.txt",
-        "omnigraph changes baseline ./fleet --type Vessel --output vessels.jsonl --json",
-    ),
+    "omnigraph changes baseline ./fleet --output fleet.jsonl > cursor.txt",
+    "omnigraph changes baseline ./fleet --type Vessel --output vessels.jsonl --json",
+    into=changes_group,
 )
-@target_options
 @branch_option
 @_filter_options
 @click.option(
@@ -290,13 +321,8 @@ def follow_command(
     metavar="FILE",
     help="Write to a file, which appears only when it is complete and on disk.  [default: stdout]",
 )
-@json_option
-@common_options
-@click.pass_obj
 def baseline_command(
     settings: Settings,
-    uri: str | None,
-    store: str | None,
     branch: str,
     kinds: tuple[str, ...],
     types: tuple[str, ...],
@@ -309,41 +335,33 @@ def baseline_command(
     {"baseline": {"snapshot_commit_id", "resume_cursor"}}. With --output the cursor is printed, too,
     when the file is safely there.
     """
-    place = target(uri, store)
     path = None if output is None or output in STDOUT else Path(output)
     if path is None and settings.json:
         raise UsageError("the data is on stdout already", hint="with --json, give --output too")
 
-    from omnigraph.cli.changes_output import FeedPrinter
-    from omnigraph.graph import open as open_graph
+    from omnigraph.cli.texts.changes import FeedPart
 
     said = settings.output
-    with open_graph(place) as graph:
+    with settings.graph() as graph:
         mixed = path is None and is_terminal(sys.stdout)
-        meter = SilentMeter() if mixed else said.meter("writing", None, Unit.ENTITIES)
-        with _stdout() if path is None else whole_file(path) as out, meter:
+        meter = SilentMeter() if mixed else said.meter("writing", None, MeterUnit.ENTITIES)
+        with data_sink(path, "write to a file with --output") as out, meter:
             made = graph.changes.baseline(
                 out, branch=branch, kinds=kinds, types=types, ops=ops, progress=meter.advance_to
             )
     if path is not None:
-        printer = FeedPrinter(as_json=settings.json)
-        if settings.json:
-            printer.record({"output": str(path), "rows": made.rows, **made.to_dict()})
-        else:
-            said.notice(f"{made.rows:,} entities of commit {made.commit_id} are in {path}")
-            printer.text(made.cursor)
-    answered()
+        said.notice(f"{made.rows:,} entities of commit {made.commit_id} are in {path}")
+        record = {"output": str(path), "rows": made.rows, **made.to_dict()}
+        settings.show(FeedPart(record=record, last_line=made.cursor))
 
 
-@changes_group.command(
+@command(
     "show",
-    epilog=examples(
-        "omnigraph changes show 01JZ8Y6N2D ./fleet",
-        "omnigraph changes show 01JZ8Y6N2D ./fleet --op delete --json | jq '.changes[].id'",
-    ),
+    "omnigraph changes show 01JZ8Y6N2D ./fleet",
+    "omnigraph changes show 01JZ8Y6N2D ./fleet --op delete --json | jq '.changes[].id'",
+    into=changes_group,
 )
-@click.argument("commit_id", type=WORDS, metavar="COMMIT")
-@target_options
+@commit_argument("COMMIT")
 @click.option(
     "--branch",
     type=WORDS,
@@ -353,14 +371,9 @@ def baseline_command(
 @_page_token
 @_filter_options
 @_page_options
-@json_option
-@common_options
-@click.pass_obj
 def show_command(
     settings: Settings,
     commit_id: str,
-    uri: str | None,
-    store: str | None,
     branch: str | None,
     page_token: str | None,
     kinds: tuple[str, ...],
@@ -374,14 +387,9 @@ def show_command(
     The beginning of an id is enough. Many changes come in pages. With --json a page is one line
     {"cause", "changes", "next_page_token"}.
     """
-    if not commit_id.strip():
-        raise UsageError("the commit id is empty", hint="'omnigraph commit list' shows the commits")
-    place = target(uri, store)
+    from omnigraph.cli.texts.changes import FeedPart
 
-    from omnigraph.cli.changes_output import FeedPrinter
-    from omnigraph.graph import open as open_graph
-
-    with open_graph(place) as graph:
+    with settings.graph() as graph:
         block = graph.changes.commit(
             commit_id,
             branch=branch,
@@ -392,14 +400,6 @@ def show_command(
             max_changes=max_changes,
             max_bytes=max_bytes,
         )
-        printer = FeedPrinter(as_json=settings.json)
-        printer.blocks([block])
-        if block.next_page_token is not None and not settings.json:
-            printer.text(f"next page: {block.next_page_token}")
-        answered()
-
-
-@contextmanager
-def _stdout() -> Generator[BinaryIO]:
-    with stdout_writer("write to a file with --output") as writer:
-        yield cast(BinaryIO, writer)
+        token = block.next_page_token
+        last = f"next page: {token}" if token is not None else None
+        settings.show(FeedPart([block], last_line=last))

@@ -1,33 +1,117 @@
-"""`omnigraph fmt`: schema and query files in their one layout."""
+"""`omnigraph fmt`: schema and query files in their one layout.
+
+A text that cannot be read has no layout: it stays as it is, with its findings.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import click
 
-from omnigraph.cli.exits import FAILURE
-from omnigraph.cli.files import whole_file
-from omnigraph.cli.formatting import FmtMode, Formatted, Language, formatted
-from omnigraph.cli.interrupts import answered
-from omnigraph.cli.options import WORDS, common_options, examples, json_option
-from omnigraph.cli.output import Output
-from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import write_bytes
-from omnigraph.cli.text_source import STDIN, STDIN_NAME, read_text
-from omnigraph.errors import UsageError
+from omnigraph.cli.answers import Verbatim
+from omnigraph.cli.command import command
+from omnigraph.cli.options import WORDS
+from omnigraph.cli.output import CommandOutput
+from omnigraph.cli.settings import Settings, fail_if
+from omnigraph.cli.sources import STDIN, STDIN_NAME, read_text
+from omnigraph.cli.streams import whole_file, write_bytes
+from omnigraph.errors import TextError, UsageError
 from omnigraph.text_file import TextKind
+
+
+class Language(StrEnum):
+    """The value is the suffix of its files, without the dot."""
+
+    SCHEMA = "pg"
+    QUERY = "gq"
+
+
+class FmtMode(StrEnum):
+    """What is done with a text whose layout is not the one."""
+
+    WRITE = "write"
+    CHECK = "check"
+    DIFF = "diff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """One text, before and after."""
+
+    name: str
+    before: str
+    after: str
+    """Equal to ``before`` when there are findings."""
+    error: TextError | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether its layout was not the one."""
+        return self.before != self.after
+
+    @property
+    def diff(self) -> str:
+        """As a patch; nothing if nothing changed."""
+        lines = unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            self.name,
+            self.name,
+        )
+        return "".join(
+            x if x.endswith("\n") else f"{x}\n\\ No newline at end of file\n" for x in lines
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormattedFiles:
+    """Files were put into the one layout, or would be."""
+
+    files: Sequence[Formatted]
+    mode: FmtMode
+
+    @property
+    def written(self) -> bool:
+        """Whether they were, and not only looked at."""
+        return self.mode is FmtMode.WRITE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``fmt --json``."""
+        return {"files": [self._facts(file) for file in self.files]}
+
+    def _facts(self, file: Formatted) -> dict[str, Any]:
+        facts: dict[str, Any] = {"name": file.name, "changed": file.changed}
+        if self.mode is FmtMode.DIFF and file.changed:
+            facts["diff"] = file.diff
+        return facts if file.error is None else facts | file.error.to_dict()
+
+
+class Patches(FormattedFiles, Verbatim):
+    """The same as patches."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """All that changed."""
+        return "".join(file.diff for file in self.files)
+
 
 _KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
 
 
-@click.command(
+@command(
     "fmt",
-    epilog=examples(
-        "omnigraph fmt fleet.pg fleet.gq",
-        "omnigraph fmt --check queries/*.gq",
-        "omnigraph fmt - --language gq < draft.gq",
-    ),
+    "omnigraph fmt fleet.pg fleet.gq",
+    "omnigraph fmt --check queries/*.gq",
+    "omnigraph fmt - --language gq < draft.gq",
+    on_graph=False,
 )
 @click.argument("files", type=WORDS, nargs=-1, required=True, metavar="FILE...")
 @click.option("--check", is_flag=True, help="Write nothing; list what would change and exit 1.")
@@ -37,15 +121,8 @@ _KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
     type=click.Choice([str(x) for x in Language]),
     help="pg: schema, gq: queries.  [default: from the suffix of the file]",
 )
-@json_option
-@common_options
-@click.pass_obj
 def fmt_command(
-    settings: Settings,
-    files: tuple[str, ...],
-    check: bool,
-    diff: bool,
-    language: str | None,
+    settings: Settings, files: tuple[str, ...], check: bool, diff: bool, language: str | None
 ) -> None:
     """Put schema and query files into their one layout.
 
@@ -65,20 +142,27 @@ def fmt_command(
             if file.changed and file.name != STDIN_NAME:
                 with whole_file(Path(file.name)) as out:
                     out.write(file.after.encode())
-    piped = [f for f in done if f.name == STDIN_NAME and f.error is None]
-    if piped and mode is FmtMode.WRITE and not settings.json:
-        write_bytes(piped[0].after.encode())
-        output.formatted([f for f in done if f not in piped], mode=mode)
-    else:
-        output.formatted(done, mode=mode)
-    answered()
-    if any(f.error for f in done) or (check and any(f.changed for f in done)):
-        raise click.exceptions.Exit(FAILURE)
+    told = done if settings.json else _told(done, mode, output)
+    settings.show((Patches if diff else FormattedFiles)(files=told, mode=mode))
+    fail_if(any(f.error for f in done) or (check and any(f.changed for f in done)))
 
 
-def _read(name: str, language: Language, output: Output) -> Formatted:
+def _told(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[Formatted]:
+    """Tell people what cannot be read, and answer stdin on stdout; returns the other files."""
+    told: list[Formatted] = []
+    for file in done:
+        if file.error is not None:
+            output.failure(file.error)
+        elif file.name == STDIN_NAME and mode is FmtMode.WRITE:
+            write_bytes(file.after.encode())
+        else:
+            told.append(file)
+    return told
+
+
+def _read(name: str, language: Language, output: CommandOutput) -> Formatted:
     text, shown = read_text(name, _KINDS[language], output)
-    return formatted(text, shown, language)
+    return _formatted(text, shown, language)
 
 
 def _language(name: str, chosen: str | None) -> Language:
@@ -92,3 +176,19 @@ def _language(name: str, chosen: str | None) -> Language:
     raise UsageError(
         f"{name} is neither a .pg nor a .gq file", hint="say --language pg or --language gq"
     )
+
+
+def _formatted(text: str, name: str, language: Language) -> Formatted:
+    """The text in its one layout, or its findings."""
+    try:
+        if language is Language.SCHEMA:
+            from omnigraph.schema.format import format_schema
+
+            after = format_schema(text, name)
+        else:
+            from omnigraph.query.format import format_queries
+
+            after = format_queries(text, name)
+    except TextError as error:
+        return Formatted(name=name, before=text, after=text, error=error)
+    return Formatted(name=name, before=text, after=after)

@@ -3,54 +3,51 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import click
 
-from omnigraph.cli.confirm import ask, can_ask, needs_yes
-from omnigraph.cli.interrupts import answered, hush_libraries
-from omnigraph.cli.meter import Unit
-from omnigraph.cli.new_branch import branch_for
+from omnigraph.cli.answers import Loaded
+from omnigraph.cli.command import command
+from omnigraph.cli.meter import MeterUnit
 from omnigraph.cli.options import (
     WORDS,
-    actor_option,
     branch_option,
-    common_options,
-    durability_option,
-    examples,
-    json_option,
-    message_option,
+    commit_options,
     not_empty,
-    target,
-    target_options,
 )
-from omnigraph.cli.settings import Settings
+from omnigraph.cli.settings import Settings, needs_yes
+from omnigraph.cli.sources import STDIN, STDIN_NAME
 from omnigraph.cli.streams import is_terminal, one_line
 from omnigraph.clock import SystemClock
-from omnigraph.errors import UsageError
+from omnigraph.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    ErrorKind,
+    OmnigraphError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
+    from omnigraph.branch.control import BranchInfo
+    from omnigraph.graph import Graph
     from omnigraph.input.streams import GivenStream
 
-STDIN = "-"
 
-
-@click.command(
+@command(
     "load",
-    epilog=examples(
-        "omnigraph load ./fleet --data vessels.jsonl --data calls.jsonl --mode append",
-        "omnigraph load ./fleet --data new.jsonl --mode merge --as alice --message 'June'",
-        "omnigraph load ./fleet --data dump.jsonl.gz --mode overwrite",
-        "sqlite3 -csv -header port.db 'select * from calls' | \\\n"
-        "    omnigraph load ./fleet --data - --type CallsAt --mode append",
-        "omnigraph load ./fleet --data june.jsonl --mode merge --branch june --from main",
-        "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
-        "omnigraph load ./fleet --data s3://lake/june/ --mode merge --rejects rejects.jsonl",
-    ),
+    "omnigraph load ./fleet --data vessels.jsonl --data calls.jsonl --mode append",
+    "omnigraph load ./fleet --data new.jsonl --mode merge --as alice --message 'June'",
+    "omnigraph load ./fleet --data dump.jsonl.gz --mode overwrite",
+    "sqlite3 -csv -header port.db 'select * from calls' | \\\n"
+    "    omnigraph load ./fleet --data - --type CallsAt --mode append",
+    "omnigraph load ./fleet --data june.jsonl --mode merge --branch june --from main",
+    "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
+    "omnigraph load ./fleet --data s3://lake/june/ --mode merge --rejects rejects.jsonl",
 )
-@target_options
 @click.option(
     "--data",
     "files",
@@ -100,17 +97,10 @@ STDIN = "-"
     help="If there is no branch of the name in --branch, make it from this branch, tag, commit, "
     "version or moment. It goes again if nothing is published.",
 )
-@message_option
-@actor_option
-@durability_option
+@commit_options
 @click.option("--yes", is_flag=True, help="Overwrite on a remote store without asking.")
-@json_option
-@common_options
-@click.pass_obj
 def load_command(
     settings: Settings,
-    uri: str | None,
-    store: str | None,
     files: tuple[str, ...],
     type_name: str | None,
     mode: str,
@@ -121,7 +111,6 @@ def load_command(
     start: str | None,
     message: str | None,
     actor: str | None,
-    durability: str,
     yes: bool,
 ) -> None:
     """Load data into a graph as one commit.
@@ -134,7 +123,6 @@ def load_command(
       {"type": "Vessel", "data": {...}}
       {"edge": "CallsAt", "from": ID, "to": ID, "data": {...}}
     """
-    place = target(uri, store)
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give --data - once")
     if STDIN in files and engine == "spark":
@@ -142,21 +130,17 @@ def load_command(
     if start is not None and branch.strip() == "main":
         raise UsageError("--from makes a branch, and main is there", hint="name it with --branch")
     if mode == "overwrite" and not yes and not dry_run:
-        _confirm(settings, place, stdin_is_free=STDIN not in files)
-
-    from omnigraph.graph import open as open_graph
-
-    hush_libraries()
+        _confirm(settings, stdin_is_free=STDIN not in files)
     output = settings.output
     clock = SystemClock()
-    with open_graph(place, durability=durability) as graph:
+    with settings.graph() as graph:
         if STDIN in files and is_terminal(sys.stdin):
             output.notice("reading from the terminal; end with Ctrl-D")
         source = _source(files)
         started_s = clock.monotonic_s()
         settings.writing = not dry_run
-        new = branch_for(graph, branch, start, actor=actor, dry_run=dry_run)
-        with new as written, output.meter("reading", _size(source), Unit.BYTES) as meter:
+        new = _branch_for(graph, branch, start, actor=actor, dry_run=dry_run)
+        with new as written, output.meter("reading", _size(source), MeterUnit.BYTES) as meter:
             result = graph.load(
                 source,
                 mode=mode,
@@ -170,10 +154,9 @@ def load_command(
                 rejects=rejects,
                 dry_run=dry_run,
             )
-        settings.published = result.commit.id if result.commit else None
+        settings.publish(result.commit)
         result = replace(result, base_branch=written.base)
-        output.loaded(result, clock.monotonic_s() - started_s)
-        answered()
+        settings.show(Loaded(result=result, elapsed_s=clock.monotonic_s() - started_s))
 
 
 def _source(files: Sequence[str]) -> list[str | GivenStream]:
@@ -186,7 +169,7 @@ def _stdin() -> GivenStream:
 
     if cast("TextIO | None", sys.stdin) is None:
         raise UsageError("stdin is closed", hint="give the path of a file")
-    return GivenStream(name="<stdin>", open=lambda: cast(BinaryIO, sys.stdin.buffer))
+    return GivenStream(name=STDIN_NAME, open=lambda: cast(BinaryIO, sys.stdin.buffer))
 
 
 def _size(source: Sequence[str | GivenStream]) -> int | None:
@@ -198,12 +181,73 @@ def _size(source: Sequence[str | GivenStream]) -> int | None:
     return sort_out(source).size_bytes
 
 
-def _confirm(settings: Settings, place: str, *, stdin_is_free: bool) -> None:
+def _confirm(settings: Settings, *, stdin_is_free: bool) -> None:
     """Replacing content on a store that others share wants a second look."""
     from omnigraph.storage.location import locate
 
+    place = settings.place
     if locate(place).is_local:
         return
-    if not stdin_is_free or not can_ask(settings):
+    if not stdin_is_free or not settings.can_ask():
         raise needs_yes(f"overwriting {place}", "it is not on this machine")
-    ask(settings, f"Replace every type that the data mentions in {one_line(place)}?")
+    settings.ask(f"Replace every type that the data mentions in {one_line(place)}?")
+
+
+# ---------------------------------------------------------------- a branch for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """Where a command writes."""
+
+    branch: str
+    base: str | None = None
+    """The branch it was made from, if it was made by this command."""
+
+
+@contextmanager
+def _branch_for(
+    graph: Graph, branch: str, start: str | None, *, actor: str | None, dry_run: bool
+) -> Generator[_Written]:
+    """The branch to write to, made from ``start`` if there is none of this name.
+
+    When the block fails, a branch that was made here goes again, unless it was written to by then.
+    """
+    made = None if start is None else _made(graph, branch.strip(), start, actor, dry_run=dry_run)
+    if made is None:
+        yield _Written(branch=branch)
+        return
+    if dry_run:
+        yield _Written(branch=made.name)
+        return
+    try:
+        yield _Written(branch=made.name, base=made.parent)
+    except CommitUnknownError:
+        raise  # The data may be there: nothing is deleted.
+    except BaseException:
+        with suppress(OmnigraphError):
+            graph.branches.delete(made.name, if_commit=made.head.id)
+        raise
+
+
+def _made(
+    graph: Graph, branch: str, start: str, actor: str | None, *, dry_run: bool
+) -> BranchInfo | None:
+    """The new branch; in a dry run the one that it would start from. None if it exists."""
+    view = graph.at(start)  # A wrong target is told in any case.
+    if branch in graph.branches:
+        return None
+    if dry_run:
+        base = graph.branches.show(view.branch)
+        if base.head.id != view.commit.id:
+            raise UsageError(
+                f"a dry run cannot check against {start}: no branch shows it",
+                hint="make the branch first: omnigraph branch create",
+            )
+        return base
+    try:
+        return graph.branches.create(branch, start, actor=actor)
+    except AlreadyExistsError as e:
+        if e.kind is not ErrorKind.BRANCH_EXISTS:
+            raise
+        return None  # Another process made it just now.

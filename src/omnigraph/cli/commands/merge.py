@@ -5,50 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from omnigraph.cli.exits import FAILURE
-from omnigraph.cli.interrupts import answered
+from omnigraph.cli.answers import Merged
+from omnigraph.cli.command import command
 from omnigraph.cli.options import (
     WORDS,
-    Command,
-    actor_option,
+    all_of,
     branch_option,
-    common_options,
-    durability_option,
-    examples,
-    json_option,
-    message_option,
+    commit_options,
     not_empty,
-    target,
-    target_options,
 )
-from omnigraph.cli.settings import Settings
-from omnigraph.errors import (
-    ErrorKind,
-    MergeConflictError,
-    NotFoundError,
-    UsageError,
-)
+from omnigraph.cli.settings import Settings, fail_if
+from omnigraph.cli.sources import STDIN, STDIN_NAME
+from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
     from omnigraph.graph import Graph
 
-STDIN = "-"
 
-
-def _decision_options(command: Command) -> Command:
-    """What both commands share: how conflicts are found and decided."""
-    for option in reversed(_DECISIONS):
-        command = option(command)
-    return command
-
-
-_DECISIONS: tuple[Any, ...] = (
+_decision_options = all_of(
     click.option(
         "--granularity",
         type=click.Choice(["property", "row"]),
@@ -68,19 +48,17 @@ _DECISIONS: tuple[Any, ...] = (
         "reads stdin.",
     ),
 )
+"""How conflicts are found and decided."""
 
 
-@click.command(
+@command(
     "merge",
-    epilog=examples(
-        "omnigraph branch merge june ./fleet --dry-run",
-        "omnigraph branch merge june ./fleet --delete-branch --as alice",
-        "omnigraph merge main ./fleet --into june --ours",
-        "omnigraph branch merge june ./fleet --resolutions decided.jsonl",
-    ),
+    "omnigraph branch merge june ./fleet --dry-run",
+    "omnigraph branch merge june ./fleet --delete-branch --as alice",
+    "omnigraph merge main ./fleet --into june --ours",
+    "omnigraph branch merge june ./fleet --resolutions decided.jsonl",
 )
 @click.argument("source", type=WORDS, metavar="SOURCE")
-@target_options
 @click.option(
     "--into",
     type=WORDS,
@@ -92,17 +70,10 @@ _DECISIONS: tuple[Any, ...] = (
 )
 @_decision_options
 @click.option("--delete-branch", is_flag=True, help="Delete the source when it is merged.")
-@message_option
-@actor_option
-@durability_option
-@json_option
-@common_options
-@click.pass_obj
+@commit_options
 def merge_command(
     settings: Settings,
     source: str,
-    uri: str | None,
-    store: str | None,
     into: str,
     granularity: str,
     dry_run: bool,
@@ -112,14 +83,13 @@ def merge_command(
     delete_branch: bool,
     message: str | None,
     actor: str | None,
-    durability: str,
 ) -> None:
     """Merge a branch, a tag or a commit into a branch.
 
     Everything that SOURCE changed since the two were one comes into BRANCH, as one commit with two
     parents or not at all. Where both changed the same property to different values, or where both
-    together break a rule of the schema, nobody but you can decide: all conflicts are shown, nothing
-    is published, and the exit code is 1.
+    together break a rule of the schema, only you can decide: all conflicts are shown, nothing is
+    published, and the exit code is 1.
 
     \b
     Decide for one side with --ours or --theirs, or one by one in a file of JSON lines:
@@ -132,7 +102,6 @@ def merge_command(
       {"outcome", "source", "target", "source_commit_id", "base_commit_ids", "commit", "changes",
        "merge_conflicts"}
     """
-    place = target(uri, store)
     prefer = _prefer(ours, theirs)
     decided = _resolutions(resolutions)
 
@@ -149,31 +118,21 @@ def merge_command(
             message=message,
         )
 
-    _carry_out(settings, place, durability, run, verb="merge")
+    _carry_out(settings, run, verb="merge")
 
 
-@click.command(
+@command(
     "revert",
-    epilog=examples(
-        "omnigraph commit revert 01JZ8Y6N2D ./fleet --dry-run",
-        "omnigraph commit revert 01JZ8Y6N2D ./fleet --message 'Wrong file' --as alice",
-    ),
+    "omnigraph commit revert 01JZ8Y6N2D ./fleet --dry-run",
+    "omnigraph commit revert 01JZ8Y6N2D ./fleet --message 'Wrong file' --as alice",
 )
 @click.argument("commit", type=WORDS, metavar="COMMIT")
-@target_options
 @branch_option
 @_decision_options
-@message_option
-@actor_option
-@durability_option
-@json_option
-@common_options
-@click.pass_obj
+@commit_options
 def revert_command(
     settings: Settings,
     commit: str,
-    uri: str | None,
-    store: str | None,
     branch: str,
     granularity: str,
     dry_run: bool,
@@ -182,7 +141,6 @@ def revert_command(
     resolutions: str | None,
     message: str | None,
     actor: str | None,
-    durability: str,
 ) -> None:
     """Take one commit back, as a new commit.
 
@@ -190,7 +148,6 @@ def revert_command(
     back to its first parent. Where later commits changed the same things that is a conflict, as in
     a merge: --ours keeps what the branch shows now, --theirs what was before the commit.
     """
-    place = target(uri, store)
     prefer = _prefer(ours, theirs)
     decided = _resolutions(resolutions)
 
@@ -206,33 +163,17 @@ def revert_command(
             message=message,
         )
 
-    _carry_out(settings, place, durability, run, verb="revert")
+    _carry_out(settings, run, verb="revert")
 
 
-def _carry_out(
-    settings: Settings,
-    place: str,
-    durability: str,
-    run: Callable[[Graph], MergeResult],
-    *,
-    verb: str,
-) -> None:
+def _carry_out(settings: Settings, run: Callable[[Graph], MergeResult], *, verb: str) -> None:
     from omnigraph.branch.merge.result import MergeOutcome
-    from omnigraph.cli.merge_output import print_conflicts, print_result
-    from omnigraph.graph import open as open_graph
 
-    with open_graph(place, durability=durability) as graph:
-        settings.writing = True
-        try:
-            result = run(graph)
-        except MergeConflictError as e:
-            print_conflicts(e, settings)
-            raise
-        settings.published = result.commit.id if result.commit is not None else None
-        print_result(result, settings, verb=verb)
-        answered()
-    if result.outcome is MergeOutcome.CONFLICTS:
-        click.get_current_context().exit(FAILURE)
+    with settings.graph(writing=True) as graph:
+        result = run(graph)
+        settings.publish(result.commit)
+        settings.show(Merged(result=result, verb=verb))
+    fail_if(result.outcome is MergeOutcome.CONFLICTS)
 
 
 def _prefer(ours: bool, theirs: bool) -> str | None:
@@ -249,7 +190,7 @@ def _resolutions(name: str | None) -> tuple[Resolution, ...]:
     if name == STDIN:
         if cast("TextIO | None", sys.stdin) is None:
             raise UsageError("stdin is closed", hint="give the path of a file")
-        return read_resolutions(sys.stdin.buffer.read(), "<stdin>")
+        return read_resolutions(sys.stdin.buffer.read(), STDIN_NAME)
     try:
         return read_resolutions(Path(name).read_bytes(), name)
     except FileNotFoundError as e:

@@ -7,20 +7,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO, cast
 
-import click
-
-from omnigraph.cli.exits import FAILURE
+from omnigraph.cli.command import command
 from omnigraph.cli.interrupts import conversation
-from omnigraph.cli.options import (
-    actor_option,
-    branch_option,
-    common_options,
-    durability_option,
-    examples,
-    target,
-    target_options,
-)
-from omnigraph.cli.settings import Settings
+from omnigraph.cli.options import actor_option, branch_option, durability_option
+from omnigraph.cli.settings import Settings, fail_if
+from omnigraph.cli.sources import STDIN_NAME
 from omnigraph.cli.streams import is_terminal
 from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
@@ -30,27 +21,16 @@ if TYPE_CHECKING:
     from omnigraph.cli.shell.session import Session
 
 
-@click.command(
+@command(
     "shell",
-    epilog=examples(
-        "omnigraph shell ./fleet",
-        "echo 'match { $v: Vessel } return { $v.name }' | omnigraph shell ./fleet",
-    ),
+    "omnigraph shell ./fleet",
+    "echo 'match { $v: Vessel } return { $v.name }' | omnigraph shell ./fleet",
+    with_json=False,
 )
-@target_options
 @branch_option
 @actor_option
 @durability_option
-@common_options
-@click.pass_obj
-def shell_command(
-    settings: Settings,
-    uri: str | None,
-    store: str | None,
-    branch: str,
-    actor: str | None,
-    durability: str,
-) -> None:
+def shell_command(settings: Settings, branch: str, actor: str | None) -> None:
     """Ask and change a graph interactively.
 
     Queries and mutations run as soon as they are complete; Tab completes names of the schema.
@@ -60,15 +40,13 @@ def shell_command(
     From a pipe the inputs are carried out one after the other. An error does not end the shell; the
     exit code is 1 if there was one.
     """
-    place = target(uri, store)
     if cast("TextIO | None", sys.stdin) is None:
         raise UsageError("stdin is closed", hint="the shell reads its inputs from there")
     interactive = is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
     from omnigraph.cli.shell.session import Session
-    from omnigraph.graph import open as open_graph
 
-    with open_graph(place, durability=durability) as graph, conversation():
+    with settings.graph() as graph, conversation():
         session = Session(
             graph, settings, SystemClock(), branch=branch, actor=actor, timing=interactive
         )
@@ -76,8 +54,7 @@ def shell_command(
             _at_prompt(session, settings, graph.uri)
         else:
             _from_pipe(session)
-    if session.failed and not interactive:
-        raise click.exceptions.Exit(FAILURE)
+    fail_if(session.failed and not interactive)
 
 
 def _at_prompt(session: Session, settings: Settings, uri: str) -> None:
@@ -98,4 +75,4 @@ def _from_pipe(session: Session) -> None:
 
 def _lines() -> Iterator[str]:
     for raw in sys.stdin.buffer:
-        yield decoded(raw, "<stdin>", TextKind.QUERY).rstrip("\r\n")
+        yield decoded(raw, STDIN_NAME, TextKind.QUERY).rstrip("\r\n")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from omnigraph.cli.formats import Format
-from omnigraph.cli.shell.scan import BlockKind, Scan, scan
+from omnigraph.cli.options import RowFormat
+from omnigraph.cli.shell.scan import BlockKind, CursorScan, scan
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, PropertyType, Scalar
 
@@ -59,7 +59,7 @@ def complete(text: str, catalog: Catalog) -> tuple[int, list[Candidate]]:
     wanted = found.word.lower()
     offered = {c.text: c for c in _candidates(found, catalog)}
     fitting = [c for c in offered.values() if c.text.lower().startswith(wanted)]
-    # Offering exactly what stands there already helps nobody.
+    # Offering exactly what stands there already is no help.
     return len(found.word), [c for c in fitting if c.text != found.word]
 
 
@@ -82,7 +82,7 @@ def _command(text: str, catalog: Catalog) -> tuple[int, list[Candidate]]:
     if name == ":schema":
         words = [t.name for t in catalog.types()]
     elif name == ":format":
-        words = [str(f) for f in Format if f is not Format.ARROW]
+        words = [str(f) for f in RowFormat if f is not RowFormat.ARROW]
     wanted = rest.lstrip().lower()
     return len(rest.lstrip()), [
         Candidate(text=w) for w in words if w.lower().startswith(wanted) and w != rest.lstrip()
@@ -92,7 +92,7 @@ def _command(text: str, catalog: Catalog) -> tuple[int, list[Candidate]]:
 # ---------------------------------------------------------------- queries
 
 
-def _candidates(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
+def _candidates(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     last, before = found.back(1), found.back(2)
     if found.word.startswith("$"):
         yield from _variables(found)
@@ -114,7 +114,7 @@ def _candidates(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
         yield from _inside(found, catalog)
 
 
-def _variables(found: Scan) -> Iterator[Candidate]:
+def _variables(found: CursorScan) -> Iterator[Candidate]:
     for name in found.params:
         yield Candidate(text=f"${name}", note="parameter")
     for name in found.names:
@@ -134,7 +134,7 @@ def _properties(of: GraphType | None, suffix: str = "") -> Iterator[Candidate]:
             yield Candidate(text=name + suffix, note="String")
 
 
-def _after_colon(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
+def _after_colon(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     named, origin = found.back(2), found.back(3)
     if found.block is BlockKind.PARAMS:
         yield from _words(PARAMETER_TYPES, "type")
@@ -148,7 +148,7 @@ def _after_colon(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
         yield from _words(catalog.nodes, "node")
 
 
-def _outside(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
+def _outside(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     """Between the blocks of a query: the words that begin its parts."""
     last, before = found.back(1), found.back(2)
     target = _where_target(found.tokens)
@@ -171,7 +171,7 @@ def _outside(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
         yield Candidate(text="limit")
 
 
-def _parts(found: Scan) -> Iterator[Candidate]:
+def _parts(found: CursorScan) -> Iterator[Candidate]:
     kind = found.closed.kind if found.closed is not None else None
     if kind is BlockKind.CLAUSES:
         yield Candidate(text="return")
@@ -189,7 +189,7 @@ def _parts(found: Scan) -> Iterator[Candidate]:
             yield Candidate(text="query")
 
 
-def _clause(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
+def _clause(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     last, before = found.back(1), found.back(2)
     if last is not None and last.kind is TokenKind.VARIABLE:
         yield from _edges(found, last, catalog)
@@ -202,7 +202,9 @@ def _clause(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
             yield from _words(("optional", "not", "exists", "count"))
 
 
-def _condition(found: Scan, target: GraphType | None, catalog: Catalog) -> Iterator[Candidate]:
+def _condition(
+    found: CursorScan, target: GraphType | None, catalog: Catalog
+) -> Iterator[Candidate]:
     """A test in a match, or in the ``where`` of a mutation on ``target``."""
     last = found.back(1)
     if _is(last, "is"):
@@ -221,7 +223,7 @@ def _condition(found: Scan, target: GraphType | None, catalog: Catalog) -> Itera
         yield from _properties(target)
 
 
-def _column(found: Scan) -> Iterator[Candidate]:
+def _column(found: CursorScan) -> Iterator[Candidate]:
     last = found.back(1)
     if last is not None and _ends_operand(last):
         yield from _words(("as",) if found.block is BlockKind.RETURN else ("asc", "desc"))
@@ -233,7 +235,7 @@ def _column(found: Scan) -> Iterator[Candidate]:
         yield from _calls((*SCORES, *AGGREGATES))
 
 
-def _inside(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
+def _inside(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     """Between parentheses or in a list."""
     inner, last = found.open[-1], found.back(1)
     if inner.kind is BlockKind.CALL and inner.word in ("count", "sum", "avg") and _is(last, "("):
@@ -246,7 +248,7 @@ def _inside(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
         yield from _condition(found, of, catalog)
 
 
-def _assigned(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
+def _assigned(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     """Names of properties that are not there yet."""
     block = found.open[-1]
     of = _type_named(block.word, catalog)
@@ -265,7 +267,7 @@ def _assigned(found: Scan, catalog: Catalog) -> Iterator[Candidate]:
 
 
 def _edges(
-    found: Scan, origin: Token, catalog: Catalog, *, undirected: bool = False
+    found: CursorScan, origin: Token, catalog: Catalog, *, undirected: bool = False
 ) -> Iterator[Candidate]:
     """Edges that start or end at a variable; all of them if its type is not known."""
     of = found.variables.get(origin.text.removeprefix("$"))
@@ -291,7 +293,7 @@ def _values(of: PropertyType | None) -> Iterator[Candidate]:
         yield Candidate(text="null")
 
 
-def _compared(found: Scan, target: GraphType | None) -> PropertyType | None:
+def _compared(found: CursorScan, target: GraphType | None) -> PropertyType | None:
     """The type of the property on the left of the operator that was just written."""
     name, dot, variable = found.back(2), found.back(3), found.back(4)
     of = target

@@ -22,8 +22,7 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.output import Output
 
 from omnigraph.cli.shell.complete import complete
-from omnigraph.cli.shell.highlight import styled
-from omnigraph.cli.shell.reading import is_complete
+from omnigraph.cli.shell.reading import is_complete, styled
 from omnigraph.cli.shell.session import Session
 from omnigraph.cli.streams import one_line
 
@@ -35,7 +34,7 @@ def interact(
     keys: Input | None = None,
     screen: Output | None = None,
 ) -> None:
-    """Ask and answer until somebody leaves. ``keys`` and ``screen`` default to the terminal."""
+    """Ask and answer until the session is done. ``keys`` and ``screen`` default to the terminal."""
     asking: PromptSession[str] = PromptSession(
         history=history,
         completer=ShellCompleter(session),
@@ -67,7 +66,7 @@ def open_history(environment: Mapping[str, str]) -> History:
         state = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
         file = Path(state) / "omnigraph" / "history"
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Queries quote data, so nobody else may look; the mode only counts when it is created.
+        # Queries quote data, so no other user may look; the mode only counts when it is created.
         os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         return FileHistory(str(file))
     except (OSError, RuntimeError):  # RuntimeError: there is no home.

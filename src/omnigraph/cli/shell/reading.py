@@ -1,4 +1,4 @@
-"""Where one input of the shell ends and the next begins.
+"""Where one input of the shell ends and the next begins, and its colours while it is typed.
 
     keys, lines of a pipe -> [reading] -> session
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from omnigraph.errors import QueryError
-from omnigraph.lang.lexer import CUTS_OFF, tokenize
-from omnigraph.lang.source import Source
+from omnigraph.lang.lexer import CUTS_OFF, comments, tokenize
+from omnigraph.lang.source import Source, Span
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query.parse import parse_queries
 from omnigraph.query.parse.codes import SyntaxCode
@@ -28,6 +28,20 @@ _UNFINISHED = frozenset(
 )
 """Findings that more text can answer."""
 _BEGINNINGS = frozenset({"query", "match", "insert", "upsert", "update", "delete"})
+
+WORDS = frozenset(
+    {
+        "query", "match", "return", "distinct", "order", "limit", "offset", "not", "optional",
+        "exists", "insert", "upsert", "update", "delete", "set", "where", "as", "asc", "desc",
+        "and", "or", "in", "is", "null", "true", "false", "contains", "starts_with",
+    }
+)  # fmt: skip
+_KINDS = {
+    TokenKind.STRING: "ansigreen",
+    TokenKind.VARIABLE: "ansicyan",
+    TokenKind.INT: "ansimagenta",
+    TokenKind.FLOAT: "ansimagenta",
+}
 
 
 def is_complete(text: str) -> bool:
@@ -93,3 +107,31 @@ def _begins(line: str) -> bool:
 def _tokens(text: str) -> list[Token]:
     tokens, _ = tokenize(Source(name="input", text=text))
     return tokens[:-1]
+
+
+# ---------------------------------------------------------------- colours
+
+
+def styled(text: str) -> list[tuple[str, str]]:
+    """The text in pieces, each with a style; together they are the text again."""
+    source = Source(name="input", text=text)
+    found = [(span, "ansibrightblack") for span in comments(source)]
+    found += [(token.span, style) for token in tokenize(source)[0] if (style := _style(token))]
+    return list(_pieces(text, sorted(found, key=lambda f: f[0].start)))
+
+
+def _pieces(text: str, spans: list[tuple[Span, str]]) -> Iterator[tuple[str, str]]:
+    at = 0
+    for span, style in spans:
+        if span.start > at:
+            yield "", text[at : span.start]
+        yield style, text[span.start : span.end]
+        at = span.end
+    if at < len(text):
+        yield "", text[at:]
+
+
+def _style(token: Token) -> str:
+    if token.kind is TokenKind.WORD:
+        return "bold" if token.text in WORDS else "ansiyellow" if token.is_type_name else ""
+    return _KINDS.get(token.kind, "")

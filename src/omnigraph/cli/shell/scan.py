@@ -42,7 +42,7 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class OpenBlock:
     """An open bracket."""
 
     kind: BlockKind
@@ -51,16 +51,16 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class CursorScan:
     """What is known at the cursor."""
 
     word: str
     """The unfinished word, perhaps empty; a variable with its ``$``."""
     tokens: tuple[Token, ...]
     """Everything before that word."""
-    open: tuple[Block, ...]
+    open: tuple[OpenBlock, ...]
     """The innermost last."""
-    closed: Block | None
+    closed: OpenBlock | None
     """The block that ended with the last token."""
     hidden: bool
     """Whether the cursor is inside a string or a comment."""
@@ -81,7 +81,7 @@ class Scan:
         return self.tokens[-distance] if distance <= len(self.tokens) else None
 
 
-def scan(text: str, catalog: Catalog) -> Scan:
+def scan(text: str, catalog: Catalog) -> CursorScan:
     """Look at the text before the cursor."""
     found = _WORD.search(text)
     word = found.group() if found else ""
@@ -89,9 +89,9 @@ def scan(text: str, catalog: Catalog) -> Scan:
     tokens, problems = tokenize(source)
     tokens.pop()
     hidden = any(p.kind in CUTS_OFF for p in problems) or _in_line_comment(source)
-    walk = _Walk(tokens)
+    walk = _CursorWalk(tokens)
     walk.run()
-    return Scan(
+    return CursorScan(
         word=word,
         tokens=tuple(tokens),
         open=tuple(walk.stack),
@@ -109,13 +109,13 @@ def _in_line_comment(source: Source) -> bool:
     return any(c.end == len(text) and text.startswith("//", c.start) for c in comments(source)[-1:])
 
 
-class _Walk:
+class _CursorWalk:
     """One pass over the tokens."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
-        self.stack: list[Block] = []
-        self.closed: Block | None = None
+        self.stack: list[OpenBlock] = []
+        self.closed: OpenBlock | None = None
         self.bindings: dict[str, str] = {}
         self.names: list[str] = []
         self.params: list[str] = []
@@ -145,32 +145,32 @@ class _Walk:
             if typed and at + 2 < len(self._tokens) and self._tokens[at + 2].is_type_name:
                 self.bindings[name] = self._tokens[at + 2].text
 
-    def _opened(self, at: int) -> Block:
+    def _opened(self, at: int) -> OpenBlock:
         opening, before = self._tokens[at].text, self._text(at - 1)
         if opening == "(":
             if self._text(at - 2) == "query":
-                return Block(kind=BlockKind.PARAMS)
+                return OpenBlock(kind=BlockKind.PARAMS)
             is_call = at > 0 and self._tokens[at - 1].is_identifier
-            return Block(kind=BlockKind.CALL if is_call else BlockKind.OTHER, word=before)
-        return Block(kind=BlockKind.OTHER) if opening == "[" else self._braces(at, before)
+            return OpenBlock(kind=BlockKind.CALL if is_call else BlockKind.OTHER, word=before)
+        return OpenBlock(kind=BlockKind.OTHER) if opening == "[" else self._braces(at, before)
 
-    def _braces(self, at: int, before: str) -> Block:
+    def _braces(self, at: int, before: str) -> OpenBlock:
         if before in _CLAUSE_WORDS:
-            return Block(kind=BlockKind.CLAUSES, word=before)
+            return OpenBlock(kind=BlockKind.CLAUSES, word=before)
         if before == "return" or (before == "distinct" and self._text(at - 2) == "return"):
-            return Block(kind=BlockKind.RETURN)
+            return OpenBlock(kind=BlockKind.RETURN)
         if before == "order":
-            return Block(kind=BlockKind.ORDER)
+            return OpenBlock(kind=BlockKind.ORDER)
         if before == "set":
-            return Block(kind=BlockKind.SET, word=self._text(at - 2))
+            return OpenBlock(kind=BlockKind.SET, word=self._text(at - 2))
         if self._text(at - 2) in ("insert", "upsert"):
-            return Block(kind=BlockKind.INSERT, word=before)
+            return OpenBlock(kind=BlockKind.INSERT, word=before)
         if self._text(at - 2) == ":" and at > 0 and self._tokens[at - 1].is_type_name:
-            return Block(kind=BlockKind.INLINE, word=before)
+            return OpenBlock(kind=BlockKind.INLINE, word=before)
         if before == ")" and not self.stack:
-            return Block(kind=BlockKind.BODY)
+            return OpenBlock(kind=BlockKind.BODY)
         in_clauses = bool(self.stack) and self.stack[-1].kind is BlockKind.CLAUSES
-        return Block(kind=BlockKind.HOPS if in_clauses else BlockKind.OTHER)
+        return OpenBlock(kind=BlockKind.HOPS if in_clauses else BlockKind.OTHER)
 
     def _text(self, at: int) -> str:
         return self._tokens[at].text if 0 <= at < len(self._tokens) else ""

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
+from omnigraph.cli.answers import CommitList, Explained, Held, Mutated, SchemaShown
 from omnigraph.cli.boundary import bug, report, report_interrupt
-from omnigraph.cli.explained import Explained
-from omnigraph.cli.formats import Format
+from omnigraph.cli.options import RowFormat
+from omnigraph.cli.rows import QueryRows
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.shell.complete import COMMANDS
 from omnigraph.cli.shell.reading import is_empty
-from omnigraph.cli.shell.type_text import type_text
-from omnigraph.cli.streams import write_text
+from omnigraph.cli.streams import one_line, write_text
 from omnigraph.clock import Clock
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.graph import Graph
@@ -28,7 +27,7 @@ from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.ast import Mutation
 from omnigraph.query.params import parse_params
 from omnigraph.query.parse import parse_queries
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType
 from omnigraph.schema.lookup import type_named
 
 COMMITS_SHOWN = 10
@@ -61,13 +60,13 @@ class Session:
         self._branch = branch
         self._actor = actor
         self._timing = timing
-        self._form = Format.TABLE
-        self._params: dict[str, Any] = {}
-        self._params_text = "{}"
+        self._form = RowFormat.TABLE
+        self._params = "{}"
+        """As they were given: a number must not be rounded on the way."""
         self._last = ""
         self._catalog = graph.snapshot(branch).catalog
         self.done = False
-        """Somebody asked to leave."""
+        """The end was asked for."""
         self.failed = False
         """An input could not be carried out."""
 
@@ -111,19 +110,19 @@ class Session:
         file = parse_queries(Source(name="query", text=text))
         declared = {p.name.text for q in file.queries for p in q.params}
         # Parameters stay for later queries; those that this one does not know are not for it.
-        params = {name: value for name, value in self._params.items() if name in declared}
+        given = parse_params(self._params)
+        params = {name: value for name, value in given.items() if name in declared}
         started_s = self._clock.monotonic_s()
         if any(isinstance(q.body, Mutation) for q in file.queries):
             self._settings.writing = True
             changed = self._graph.mutate(text, params, branch=self._branch, actor=self._actor)
-            self._settings.published = changed.commit.id if changed.commit else None
-            self._settings.output.mutated(changed, self._elapsed_s(started_s))
+            self._settings.publish(changed.commit)
+            self._settings.show(Mutated(result=changed, elapsed_s=self._elapsed_s(started_s)))
             return
         result = self._graph.query(text, params, branch=self._branch)
         self._last = text
-        self._settings.output.rows(
-            result, self._form, pinned=False, elapsed_s=self._elapsed_s(started_s)
-        )
+        elapsed_s = self._elapsed_s(started_s)
+        self._settings.show(QueryRows(result, self._form, pinned=False, elapsed_s=elapsed_s))
 
     def _elapsed_s(self, started_s: float) -> float | None:
         return self._clock.monotonic_s() - started_s if self._timing else None
@@ -159,10 +158,11 @@ class Session:
         if rest:
             write_text(type_text(type_named(view.catalog, rest)))
         else:
-            self._settings.output.schema(view)
+            self._settings.show(SchemaShown(view=view))
 
     def _types(self, rest: str) -> None:
-        self._settings.output.snapshot(self._graph.uri, self._graph.snapshot(self._branch))
+        view = self._graph.snapshot(self._branch)
+        self._settings.show(Held(uri=self._graph.uri, view=view))
 
     def _go(self, rest: str) -> None:
         if rest:
@@ -172,16 +172,17 @@ class Session:
 
     def _set_params(self, rest: str) -> None:
         if rest:
-            self._params = parse_params(rest)
-            self._params_text = json.dumps(json.loads(rest) or {}, ensure_ascii=False)
-        write_text(f"{self._params_text}\n")
+            parse_params(rest)  # What is wrong with it is told now, and nothing changes.
+            self._params = rest
+        shown = json.dumps(json.loads(self._params) or {}, ensure_ascii=False)
+        write_text(f"{shown}\n")
 
     def _set_format(self, rest: str) -> None:
         if rest:
-            names = [str(f) for f in Format if f is not Format.ARROW]
+            names = [str(f) for f in RowFormat if f is not RowFormat.ARROW]
             if rest not in names:
                 raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(names)}")
-            self._form = Format(rest)
+            self._form = RowFormat(rest)
         write_text(f"{self._form}\n")
 
     def _explain(self, rest: str) -> None:
@@ -189,9 +190,7 @@ class Session:
         if not text:
             raise UsageError("there is no query to explain", hint=":explain match { … } return …")
         found = self._graph.explain(text, branch=self._branch)
-        self._settings.output.explained(
-            Explained(explanation=found, branch=self._branch, commit=None)
-        )
+        self._settings.show(Explained(explanation=found, branch=self._branch, commit=None))
 
     def _set_timing(self, rest: str) -> None:
         self._timing = not self._timing
@@ -199,7 +198,33 @@ class Session:
 
     def _commits(self, rest: str) -> None:
         found = self._graph.commits(branch=self._branch, limit=COMMITS_SHOWN)
-        self._settings.output.commits(found)
+        self._settings.show(CommitList(commits=found))
 
     def _quit(self, rest: str) -> None:
         self.done = True
+
+
+def type_text(of: GraphType) -> str:
+    """One type as `.pg` text; rules over several members are left out."""
+    lines = [f"// {one_line(of.description)}"] if of.description else []
+    lines.append(f"{_head(of)} {{")
+    for prop in of.properties:
+        marks = [
+            mark
+            for mark, groups in (("@key", (of.key,)), ("@unique", of.unique))
+            if (prop.name,) in groups
+        ]
+        if (prop.name,) in of.indexes and prop.name not in of.key:
+            marks.append("@index")
+        about = f"  // {one_line(prop.description)}" if prop.description else ""
+        lines.append(f"  {' '.join([f'{prop.name}: {prop.type}', *marks])}{about}")
+    if len(of.key) > 1:
+        lines.append(f"  @key({', '.join(of.key)})")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _head(of: GraphType) -> str:
+    if isinstance(of, EdgeType):
+        return f"edge {of.name}: {of.source} -> {of.target}"
+    named = of.implements if isinstance(of, NodeType) else ()
+    return f"node {of.name}" + (f" implements {', '.join(named)}" if named else "")

@@ -1,6 +1,6 @@
-"""Which query is to be run, and with which parameters: options of query, explain and mutate.
+"""What a command reads: texts of files, a schema, a query with its parameters, a state of a graph.
 
-    command line -> [query_source] -> Asked -> graph
+    command line -> [sources] -> texts, Asked, a view -> graph
 
 Nothing is looked up in a graph here. Texts and parameters are read completely before one is opened,
 so that a wrong option or file is told at once.
@@ -9,29 +9,128 @@ so that a wrong option or file is told at once.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
+from click.core import ParameterSource
 
-from omnigraph.cli.options import WORDS, said_store, target, target_options
-from omnigraph.cli.output import Output
-from omnigraph.cli.text_source import STDIN, read_text
+from omnigraph.cli.command import said_store, target, target_options
+from omnigraph.cli.options import WORDS, all_of, branch_option, commit_option, not_empty
+from omnigraph.cli.output import CommandOutput
+from omnigraph.cli.settings import Settings
+from omnigraph.cli.streams import is_terminal
 from omnigraph.errors import QueryError, UsageError
-from omnigraph.text_file import TextKind
+from omnigraph.text_file import TextKind, decoded, read_text_file
 
 if TYPE_CHECKING:
+    from omnigraph.graph import Graph
     from omnigraph.query.ast import ParamType
+    from omnigraph.view import SnapshotView
 
+STDIN = "-"
+STDIN_NAME = "<stdin>"
 INLINE_NAME = "query"
 """What findings call a text that was given with -e."""
 _QUERY_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _AS_WRITTEN = frozenset({"String", "Date", "DateTime", "Blob"})
 """Parameters of these types take what stands behind the equals sign as it is."""
+
+
+# ---------------------------------------------------------------- texts
+
+
+def read_text(name: str, kind: TextKind, output: CommandOutput) -> tuple[str, str]:
+    """The text, and what findings in it call their place."""
+    if name == STDIN:
+        return decoded(_stdin(kind, output), STDIN_NAME, kind), STDIN_NAME
+    return read_text_file(Path(name), kind), name
+
+
+def _stdin(kind: TextKind, output: CommandOutput) -> bytes:
+    if cast("TextIO | None", sys.stdin) is None:
+        raise UsageError("stdin is closed", hint=f"give the path of a {kind.suffix} file")
+    if is_terminal(sys.stdin):
+        output.notice("reading from the terminal; end with Ctrl-D")
+    return sys.stdin.buffer.read()
+
+
+def schema_source(file: str, output: CommandOutput) -> str | Path:
+    """The path of a file, or a text from stdin that is plainly no path."""
+    if file != STDIN:
+        return Path(file)
+    from omnigraph.schema.compile import compile_schema
+
+    text, name = read_text(STDIN, TextKind.SCHEMA, output)
+    # Only here findings can name the place they are at.
+    compile_schema(text, source_name=name)
+    return text if "\n" in text else text + "\n"
+
+
+# ---------------------------------------------------------------- a state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateAsked:
+    """A state as it was asked for."""
+
+    branch: str | None
+    """None: main, or for a commit whichever branch has it."""
+    commit: str | None
+    at: str | None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether one state was asked for, and not what a branch shows now."""
+        return self.commit is not None or self.at is not None
+
+    @property
+    def said(self) -> bool:
+        """Whether any of the options was given."""
+        return self.pinned or self.branch is not None
+
+    def view(self, graph: Graph) -> SnapshotView:
+        """The state itself."""
+        if self.at is not None:
+            return graph.at(self.at)
+        return graph.snapshot(self.branch, commit=self.commit)
+
+
+def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--branch, --commit and --at; the command gets them as one ``state``."""
+
+    @wraps(command)
+    def run(*args: Any, **given: Any) -> Any:
+        return command(*args, state=_state(given), **given)
+
+    at = click.option(
+        "--at",
+        type=WORDS,
+        metavar="TARGET",
+        callback=not_empty,
+        help="Read this state: a branch, a tag, a commit, a version (main@12) or a moment "
+        "(main@2026-11-15T10:00Z).",
+    )
+    return branch_option(commit_option(at(run)))
+
+
+def _state(given: dict[str, Any]) -> StateAsked:
+    """Take our options out of those of the command."""
+    context = click.get_current_context()
+    said = context.get_parameter_source("branch") is ParameterSource.COMMANDLINE
+    branch, commit, at = given.pop("branch"), given.pop("commit"), given.pop("at")
+    if at is not None and (said or commit is not None):
+        other = "--commit" if commit is not None else "--branch"
+        raise UsageError(f"--at and {other} both name a state", hint="give one of them")
+    return StateAsked(branch=branch if said else None, commit=commit, at=at)
+
+
+# ---------------------------------------------------------------- a query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +156,6 @@ class Asked:
 class QuerySource:
     """The options that say which query is meant."""
 
-    place: str
-    """The graph."""
     name: str | None
     text: str | None
     file: str | None
@@ -66,7 +163,7 @@ class QuerySource:
     params_file: str | None
     pairs: tuple[str, ...]
 
-    def read(self, output: Output) -> Asked:
+    def read(self, output: CommandOutput) -> Asked:
         """Read the text and the parameters."""
         if self.file is not None:
             text, source = read_text(self.file, TextKind.QUERY, output)
@@ -76,7 +173,7 @@ class QuerySource:
             text=text, source=source, name=self.name, params=self._parameters(text, output)
         )
 
-    def _parameters(self, text: str, output: Output) -> dict[str, Any]:
+    def _parameters(self, text: str, output: CommandOutput) -> dict[str, Any]:
         written = self.params
         if self.params_file is not None:
             written, _ = read_text(self.params_file, TextKind.PARAMETERS, output)
@@ -93,18 +190,17 @@ class QuerySource:
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The graph, the query and its parameters; the command gets them as one ``source``."""
+    """The graph, the query and its parameters, which the command gets as one ``source``."""
 
     @wraps(command)
-    def run(*args: Any, **given: Any) -> Any:
-        return command(*args, source=_source(given), **given)
+    def run(settings: Settings, **given: Any) -> Any:
+        source = _source(settings, given)
+        return command(settings, source=source, **given)
 
-    for option in reversed(_OPTIONS):
-        run = option(run)
-    return target_options(run)
+    return target_options(_query_options(run))
 
 
-_OPTIONS: Sequence[Callable[[Any], Any]] = (
+_query_options = all_of(
     click.argument("name", type=WORDS, required=False),
     click.option(
         "-e", "text", type=WORDS, metavar="TEXT", help="The query itself, as an argument."
@@ -134,10 +230,10 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
 )
 
 
-def _source(given: dict[str, Any]) -> QuerySource:
+def _source(settings: Settings, given: dict[str, Any]) -> QuerySource:
     """Take our options out of those of the command."""
     text, file = given.pop("text"), given.pop("file")
-    place, name = _place_and_name(
+    settings.place, name = _place_and_name(
         given.pop("uri"), given.pop("name"), given.pop("store"), in_file=file is not None
     )
     if text is None and file is None:
@@ -150,7 +246,6 @@ def _source(given: dict[str, Any]) -> QuerySource:
     if file == STDIN and params_file == STDIN:
         raise UsageError("stdin is named twice", hint="read one of them from a file")
     return QuerySource(
-        place=place,
         name=name,
         text=text,
         file=file,
@@ -203,7 +298,7 @@ def _declared(text: str, query_name: str | None) -> dict[str, ParamType]:
     try:
         file = parse_queries(Source(name=INLINE_NAME, text=text))
     except QueryError:
-        return {}  # Whoever runs the text tells what is wrong with it.
+        return {}  # What is wrong with the text is told when it is run.
     for query in file.queries:
         if query_name is None or (query.name is not None and query.name.text == query_name):
             return {p.name.text: p.type for p in query.params}

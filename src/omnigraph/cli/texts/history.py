@@ -1,10 +1,8 @@
-"""A history drawn as lanes, like `git log --graph`.
+"""Commits as people see them: in a list, one by one, in a graph of lanes, after a reset.
 
-    commits with their parents -> [lanes] -> rows of characters
-
-Each line of development is a lane. A lane stays in its column from where it begins to where it
-ends, and an empty column is used again; a commit with two parents, and two lines that come from one
-commit, are drawn as a row of their own between commits:
+The graph is drawn like `git log --graph`. Each line of development is a lane, which stays in its
+column from where it begins to where it ends; an empty column is used again. A commit with two
+parents, and two lines that come from one commit, are drawn as a row of their own between commits:
 
     * m        m has the parents b and c
     ├─╮
@@ -12,18 +10,145 @@ commit, are drawn as a row of their own between commits:
     * │ b
     ├─╯        both come from a
     * a
-
-It knows nothing but ids, and prints nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from omnigraph.cli.lines import (
+    ID_STYLE,
+    NAME_STYLE,
+    QUIET_STYLE,
+    Line,
+    TextLook,
+    change_parts,
+    columns,
+    commit_line,
+    count_text,
+    fact_lines,
+    first_line,
+    indented,
+    or_dash,
+    type_lines,
+    when_text,
+)
+from omnigraph.cli.streams import one_line
+from omnigraph.cli.texts.branches import BRANCH_STYLE, TAG_STYLE
+
+if TYPE_CHECKING:
+    from omnigraph.branch.history import LoggedCommit
+    from omnigraph.cli.answers import CommitList, CommitLog, ResetDone
+    from omnigraph.manifest.snapshot import GraphCommit
 
 COMMIT: Final = "*"
 _ASCII = str.maketrans("│─├┤┼╮╯", "|-+++\\/")
+_COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+"""Of lanes, over and over again."""
+
+
+def commit_list(found: CommitList, look: TextLook) -> Iterator[Line]:
+    """One line a commit, like `git log --oneline`."""
+    if not found.commits:
+        yield ["No commits match."]
+        return
+    yield from columns(
+        [
+            [
+                (c.id, ID_STYLE),
+                (when_text(c.created_at_us), QUIET_STYLE),
+                (or_dash(c.actor), NAME_STYLE),
+                str(c.kind),
+                change_parts(c.changes),
+                first_line(c.message),
+            ]
+            for c in found.commits
+        ]
+    )
+
+
+def commit(found: GraphCommit, look: TextLook) -> Iterator[Line]:
+    """Everything about one commit."""
+    yield ["commit ", (found.id, ID_STYLE)]
+    yield from fact_lines(
+        [
+            ("branch", one_line(found.branch)),
+            ("version", str(found.manifest_version)),
+            ("parent", found.parent_id or "- (the first commit)"),
+            ("merged", found.merged_parent_id),
+            ("actor", or_dash(found.actor)),
+            ("date", when_text(found.created_at_us)),
+            ("kind", found.kind),
+        ]
+    )
+    yield from indented(found.message)
+    if found.changes:
+        yield []
+        yield from type_lines(found.changes)
+
+
+def commit_log(found: CommitLog, look: TextLook) -> Iterator[Line]:
+    """One line a commit, drawn behind the lanes if that is asked for."""
+    if not found.drawn:
+        yield from map(_logged, found.log)
+        return
+    entries = {entry.commit.id: entry for entry in found.log}
+    history = [(entry.commit.id, entry.parents) for entry in found.log]
+    for row in draw(history, ascii_only=look.ascii_only):
+        line = _lanes(row)
+        if row.commit_id is not None:
+            line += [" ", *_logged(entries[row.commit_id])]
+        yield line
+
+
+def _lanes(row: LaneRow) -> Line:
+    return [
+        (character, _COLOURS[colour % len(_COLOURS)]) if colour >= 0 else character
+        for character, colour in zip(row.text, row.colours, strict=True)
+    ]
+
+
+def _logged(entry: LoggedCommit) -> Line:
+    commit = entry.commit
+    line: Line = [(commit.id, ID_STYLE)]
+    names = [(one_line(name), BRANCH_STYLE) for name in entry.branches]
+    names += [(f"tag: {one_line(name)}", TAG_STYLE) for name in entry.tags]
+    for number, name in enumerate(names):
+        line += [", " if number else " (", name]
+    line.append(")" if names else "")
+    line.append((f"  {when_text(commit.created_at_us)}", QUIET_STYLE))
+    if commit.actor:
+        line.append((f"  {one_line(commit.actor)}", NAME_STYLE))
+    line.append(f"  {commit.kind}")
+    if change := change_parts(commit.changes):
+        line += ["  ", *change]
+    if commit.message:
+        line.append(f"  {first_line(commit.message)}")
+    return line
+
+
+def reset_done(done: ResetDone, look: TextLook) -> Iterator[Line]:
+    """Where a branch stands now, and what it left behind."""
+    if look.quiet:
+        return
+    branch = one_line(done.branch)
+    if done.commit is None:
+        yield [f"No change: {branch} is at commit {done.target_commit} already"]
+        return
+    target = (done.target_commit, ID_STYLE)
+    yield [("Reset", "green"), f" {branch} to commit ", target, f"; {_left(done.left_behind)}"]
+    yield commit_line(done.commit, done.commit.changes)
+
+
+def _left(count: int) -> str:
+    if not count:
+        return "no commit is left behind"
+    return f"{count_text(count, 'commit')} {'is' if count == 1 else 'are'} left behind"
+
+
+# ---------------------------------------------------------------- lanes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,58 +1,85 @@
-"""`omnigraph export`: a graph as JSONL, or on Spark as folders of files."""
+"""`omnigraph init`, `snapshot` and `export`: create a graph, see what it holds, write it out."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.files import whole_file
-from omnigraph.cli.interrupts import answered, hush_libraries
-from omnigraph.cli.meter import SilentMeter, Unit
-from omnigraph.cli.options import (
-    WORDS,
-    common_options,
-    examples,
-    json_option,
-    target,
-    target_options,
-)
+from omnigraph.cli.answers import Created, Exported, Held
+from omnigraph.cli.command import command
+from omnigraph.cli.interrupts import answered
+from omnigraph.cli.meter import MeterUnit, SilentMeter
+from omnigraph.cli.options import WORDS, actor_option, durability_option, types_option
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.state import StateAsked, state_options
-from omnigraph.cli.streams import is_terminal, stdout_writer
+from omnigraph.cli.sources import StateAsked, schema_source, state_options
+from omnigraph.cli.streams import STDOUT, data_sink, is_terminal
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from omnigraph.view import SnapshotView
 
-STDOUT = ("-", "/dev/stdout")
-"""Ours is written as it is: opened by its name it would lose what stands in it."""
 
-
-@click.command(
-    "export",
-    epilog=examples(
-        "omnigraph export ./fleet > fleet.jsonl",
-        "omnigraph export ./fleet --type Vessel --type CallsAt --output part.jsonl",
-        "omnigraph export ./fleet --commit 01jz8y6n2d --output june.jsonl",
-        "omnigraph export ./fleet --at main@2026-06-30T22:00Z --output june.jsonl",
-        "omnigraph export ./fleet --engine spark --format parquet --output s3://lake/fleet",
-    ),
+@command(
+    "init",
+    "omnigraph init ./fleet --schema fleet.pg",
+    "omnigraph init s3://bucket/fleet --schema fleet.pg --as alice",
 )
-@target_options
-@state_options
 @click.option(
-    "--type",
-    "types",
+    "--schema",
     type=WORDS,
-    multiple=True,
-    metavar="NAME",
-    help="Only this node or edge type. May be repeated.",
+    required=True,
+    metavar="FILE",
+    help="The schema, a .pg text file, or - for stdin.",
 )
+@actor_option
+@durability_option
+def init_command(settings: Settings, schema: str, actor: str | None) -> None:
+    """Create a graph with a schema.
+
+    The schema is checked first; with a finding in it nothing is created. A graph that is there
+    already is never touched.
+    """
+    source = schema_source(schema, settings.output)
+
+    from omnigraph.graph import init
+
+    settings.writing = True
+    with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
+        view = graph.snapshot()
+        settings.publish(view.commit)
+        settings.show(Created(uri=graph.uri, view=view))
+
+
+@command(
+    "snapshot",
+    "omnigraph snapshot ./fleet",
+    "omnigraph snapshot ./fleet --at v1.0",
+    "omnigraph snapshot ./fleet --json | jq '.datasets[].entity_count'",
+)
+@state_options
+def snapshot_command(settings: Settings, state: StateAsked) -> None:
+    """Show what a graph holds, now or in an earlier state.
+
+    Its types with the number of entities and the version of their data, and the commit that made
+    the state.
+    """
+    with settings.graph() as graph:
+        settings.show(Held(uri=graph.uri, view=state.view(graph)))
+
+
+@command(
+    "export",
+    "omnigraph export ./fleet > fleet.jsonl",
+    "omnigraph export ./fleet --type Vessel --type CallsAt --output part.jsonl",
+    "omnigraph export ./fleet --commit 01jz8y6n2d --output june.jsonl",
+    "omnigraph export ./fleet --at main@2026-06-30T22:00Z --output june.jsonl",
+    "omnigraph export ./fleet --engine spark --format parquet --output s3://lake/fleet",
+)
+@state_options
+@types_option
 @click.option(
     "--output",
     type=WORDS,
@@ -75,13 +102,8 @@ STDOUT = ("-", "/dev/stdout")
     show_default=True,
     help="What the files hold; Parquet needs --engine spark.",
 )
-@json_option
-@common_options
-@click.pass_obj
 def export_command(
     settings: Settings,
-    uri: str | None,
-    store: str | None,
     state: StateAsked,
     types: tuple[str, ...],
     output: str | None,
@@ -93,13 +115,9 @@ def export_command(
     One moment of the graph is written, whatever others publish meanwhile. JSONL loads back exactly:
     omnigraph init, then omnigraph load --mode overwrite.
     """
-    place = target(uri, store)
     to_stdout = output is None or output in STDOUT
     _check(engine, form, output, to_stdout=to_stdout, as_json=settings.json)
-
-    from omnigraph.graph import open as open_graph
-
-    with open_graph(place) as graph:
+    with settings.graph() as graph:
         view = state.view(graph)
         if engine == "spark" and output is not None:
             _export_on_spark(settings, view, output, form, types)
@@ -125,16 +143,18 @@ def _export_here(
     settings: Settings, view: SnapshotView, path: Path | None, types: tuple[str, ...]
 ) -> None:
     total = _total(view, types)
-    said = settings.output
-    # A bar between the lines of data on the same terminal helps nobody.
+    # A bar between the lines of data on the same terminal is in the way.
     mixed = path is None and is_terminal(sys.stdout)
-    meter = SilentMeter() if mixed else said.meter("exporting", total, Unit.ENTITIES)
-    with _stdout() if path is None else whole_file(path) as out, meter:
+    meter = (
+        SilentMeter() if mixed else settings.output.meter("exporting", total, MeterUnit.ENTITIES)
+    )
+    with data_sink(path, "export to a file with --output") as out, meter:
         lines = view.export(out, types=types, progress=meter.advance_to)
-    answered()
-    if path is not None:
+    if path is None:
+        answered()
+    else:
         document = {"format": "jsonl", "graph_commit_id": view.commit.id, "rows": lines}
-        said.exported(str(path), lines, document)
+        settings.show(Exported(place=str(path), rows=lines, document=document))
 
 
 def _export_on_spark(
@@ -143,24 +163,16 @@ def _export_on_spark(
     from omnigraph.input.phases import LoadPhase, Phase
     from omnigraph.view import export_format
 
-    hush_libraries()
-    said = settings.output
-    with said.meter("exporting", _total(view, types), Unit.ENTITIES) as meter:
+    total = _total(view, types)
+    with settings.output.meter("exporting", total, MeterUnit.ENTITIES) as meter:
         meter.show_phase(LoadPhase(phase=Phase.STARTING))
         with view.spark() as on_spark:
             done = on_spark.export(
                 place, format=export_format(form), types=types, phases=meter.show_phase
             )
-    answered()
-    said.exported(place, done.rows, done.to_dict())
+    settings.show(Exported(place=place, rows=done.rows, document=done.to_dict()))
 
 
 def _total(view: SnapshotView, types: tuple[str, ...]) -> int:
     names = types or tuple(t.name for t in view.catalog.types())
     return sum(view.count(name) for name in dict.fromkeys(names))
-
-
-@contextmanager
-def _stdout() -> Generator[BinaryIO]:
-    with stdout_writer("export to a file with --output") as writer:
-        yield cast(BinaryIO, writer)

@@ -1,0 +1,328 @@
+"""The rows of a query, in any of the formats, piece by piece.
+
+    QueryResult -> [rows] -> Output.show -> stdout
+
+Every format but the table gives all rows, however many there are; no more than a few megabytes of
+text are in memory at a time. The table is for reading. On a terminal it fits: long values are cut
+with an ellipsis, columns that find no place are counted, and after a thousand rows it ends.
+"""
+
+# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.cli.answers import Stream
+from omnigraph.cli.lines import Line, TextLook, cell_count, count_text, took
+from omnigraph.cli.options import RowFormat
+from omnigraph.cli.streams import one_line
+from omnigraph.results import QueryResult
+from omnigraph.schema.json_text import TEXT, content, join, json_objects, pieces, plain_text
+
+ROWS_MAX = 1_000
+"""So many rows are shown on a terminal."""
+WIDTH_MIN = 8
+"""No column is made narrower than this."""
+GAP = "  "
+NULL = "null"
+"""What a missing value is called where a person reads it."""
+_STEERING = r"[\x00-\x1f\x7f-\x{9f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+"""The characters that ``one_line`` makes visible."""
+_ROWS_PER_PIECE = 10_000
+_CSV_QUOTED = '[",\r\n]'
+
+Chunk = bytes | memoryview
+
+
+class QueryRows(Stream):
+    """The rows of a query in the format that was asked for."""
+
+    instead = "rows are printed to stdout"
+
+    def __init__(
+        self, result: QueryResult, form: RowFormat, *, pinned: bool, elapsed_s: float | None
+    ) -> None:
+        self._result = result
+        self._form = form
+        self._pinned = pinned
+        """Whether the commit was asked for by its id."""
+        self._elapsed_s = elapsed_s
+        self._left_out: list[str] = []
+
+    @property
+    def for_programs(self) -> bool:
+        """Only the table is made for people."""
+        return self._form is not RowFormat.TABLE
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All rows."""
+        match self._form:
+            case RowFormat.ARROW:
+                return arrow_chunks(self._result)
+            case RowFormat.JSONL:
+                return jsonl_chunks(self._result, self._pinned)
+            case RowFormat.CSV:
+                return csv_chunks(self._result)
+            case RowFormat.KV:
+                return kv_chunks(self._result)
+            case _:
+                return json_chunks(self._result, self._pinned)
+
+    def lines(self, look: TextLook) -> Iterator[Line]:
+        """The table; on a terminal it ends after the first thousand rows."""
+        return result_lines(self._result, self._elapsed_s, look, self._left_out)
+
+    def notes(self, look: TextLook) -> Iterator[str]:
+        """What the table leaves out, and what the engine has to say."""
+        if not look.quiet:
+            yield from self._left_out
+            for notice in self._result.notices:
+                yield f"note: {notice}"
+
+
+def result_facts(result: QueryResult, pinned: bool) -> dict[str, Any]:
+    """What a result says about itself; ``pinned`` if a commit was asked for by its id."""
+    facts: dict[str, Any] = {
+        "query_name": result.query_name,
+        "target": {"branch": result.branch, "commit": result.commit_id if pinned else None},
+        "row_count": len(result),
+        "columns": result.columns,
+        "graph_commit_id": result.commit_id,
+    }
+    # Only where there is one: who compares whole documents is not surprised.
+    told = [notice.to_dict() for notice in result.notices]
+    return facts | ({"notices": told} if told else {})
+
+
+def json_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:
+    """One JSON document, a line a row."""
+    facts = result_facts(result, pinned)
+    last = facts.pop("graph_commit_id")
+    lines = [f"  {_json(name)}: {_json(value)},\n" for name, value in facts.items()]
+    yield ("{\n" + "".join(lines) + '  "rows": [').encode()
+    before = "\n    "
+    for batch in _batches(result):
+        # The comma stands before each row but the first, so that the last row needs no look-ahead.
+        text = content(join(",\n    ", json_objects(batch)))
+        if before:
+            yield before.encode()
+            text = text[len(",\n    ") :]
+        yield text
+        before = ""
+    end = "" if before else "\n  "
+    yield f'{end}],\n  "graph_commit_id": {_json(last)}\n}}\n'.encode()
+
+
+def jsonl_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:
+    """A line with the facts, then a line a row."""
+    yield f"{_json({'kind': 'metadata'} | result_facts(result, pinned))}\n".encode()
+    for batch in _batches(result):
+        yield content(join(json_objects(batch), "\n"))
+
+
+def csv_chunks(result: QueryResult) -> Iterator[Chunk]:
+    """RFC 4180: CRLF, quotes where needed. Null is empty, an empty string is `""`."""
+    names = pa.array(result.columns, TEXT)
+    yield (",".join(_csv_cells(names).to_pylist()) + "\r\n").encode()
+    for batch in _batches(result):
+        fragments: list[pa.Array | str] = []
+        for values in batch.columns:
+            fragments += ["," if fragments else "", pc.fill_null(_csv_cells(values), "")]
+        yield content(join(*fragments, "\r\n"))
+
+
+def kv_chunks(result: QueryResult) -> Iterator[Chunk]:
+    """A block a row, a line a value, a blank line between blocks."""
+    first = True
+    for batch in _batches(result):
+        fragments: list[pa.Array | str] = ["\n"]
+        for name, values in zip(result.columns, batch.columns, strict=True):
+            fragments += [f"{name}: ", visible_text(values), "\n"]
+        text = content(join(*fragments))
+        yield text[1:] if first else text
+        first = False
+
+
+def arrow_chunks(result: QueryResult) -> Iterator[Chunk]:
+    """An Arrow IPC stream, with the commit in the metadata of its schema."""
+    table = result.to_arrow().replace_schema_metadata({"graph_commit_id": result.commit_id})
+    return ipc_chunks(table.schema, table.to_batches())
+
+
+def ipc_chunks(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    """Batches as an Arrow IPC stream, as they come."""
+    made = BytesIO()
+    with pa.ipc.new_stream(made, schema) as stream:
+        yield _taken(made)
+        for batch in batches:
+            stream.write_batch(batch)
+            yield _taken(made)
+    yield _taken(made)
+
+
+def _taken(made: BytesIO) -> bytes:
+    content = made.getvalue()
+    made.seek(0)
+    made.truncate()
+    return content
+
+
+def _batches(result: QueryResult) -> Iterator[pa.RecordBatch]:
+    for batch in result.to_arrow().to_batches():
+        yield from pieces(batch)
+
+
+def _csv_cells(values: pa.Array) -> pa.Array:
+    text = plain_text(values)
+    empty = pc.equal(text, "")
+    quoted = pc.or_(pc.match_substring_regex(text, _CSV_QUOTED), empty)
+    if not pc.any(quoted, min_count=0).as_py():
+        return text
+    doubled = join('"', pc.replace_substring(text, '"', '""'), '"')
+    return pc.if_else(quoted, doubled, text)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnLayout:
+    """Which columns are shown, and how wide."""
+
+    widths: tuple[int, ...]
+    """Of the columns that are shown, from the first on."""
+    cut: bool
+    """Whether a value may be longer than its column."""
+
+
+def result_lines(
+    result: QueryResult, elapsed_s: float | None, look: TextLook, left_out: list[str]
+) -> Iterator[Line]:
+    """The table, how many rows there are and how long it took; ``left_out`` gets what is not."""
+    table = result.to_arrow()
+    shown = table if look.width is None else table.slice(0, ROWS_MAX)
+    layout = layout_of(shown, look.width)
+    lines = table_lines(shown, layout, ellipsis=look.ellipsis, rule=look.rule)
+    yield [(next(lines), "bold")]
+    for line in lines:
+        yield [line]
+    if not look.quiet:
+        yield [f"{count_text(len(result), 'row')}{took(elapsed_s)}"]
+    left_out += _notes(result, shown.num_rows, layout)
+
+
+def _notes(result: QueryResult, shown: int, layout: ColumnLayout) -> Iterator[str]:
+    """What a table on a terminal leaves out."""
+    if shown < len(result):
+        yield (
+            f"the first {shown:,} rows are shown: other formats show all of them, "
+            "and so does a table in a pipe"
+        )
+    hidden = len(result.columns) - len(layout.widths)
+    if hidden:
+        names = count_text(hidden, "more column")
+        yield f"{names} found no place: the format kv shows all of them"
+    elif layout.cut:
+        yield "some values are cut: the format kv shows all of them"
+
+
+def fit(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> ColumnLayout:
+    """Widths for columns that would like to be ``natural`` wide. Numbers are never cut."""
+    if width is None or _total(natural) <= width:
+        return ColumnLayout(widths=tuple(natural), cut=False)
+    for shown in range(len(natural), 0, -1):
+        fixed = numeric[:shown]
+        widths = list(natural[:shown])
+        least = [w if f else min(w, WIDTH_MIN) for w, f in zip(widths, fixed, strict=True)]
+        if _total(least) > width and shown > 1:
+            continue
+        # The widest give first: one cap for all that are wider than it.
+        cap = max(widths)
+        while _total(widths) > width and cap > 1:
+            cap -= 1
+            widths = [max(at_least, min(w, cap)) for w, at_least in zip(widths, least, strict=True)]
+            if widths == least:
+                break
+        widths = [min(w, width) for w in widths]
+        return ColumnLayout(widths=tuple(widths), cut=widths != list(natural[:shown]))
+    return ColumnLayout(widths=(), cut=False)
+
+
+def layout_of(table: pa.Table, width: int | None) -> ColumnLayout:
+    """How the columns are laid out on a terminal of this width; None is a pipe."""
+    numeric = [_is_number(field.type) for field in table.schema]
+    natural = [cell_count(name) for name in table.column_names]
+    for piece in _pieces(table):
+        natural = [
+            max(w, max(map(cell_count, cells), default=0))
+            for w, cells in zip(natural, piece, strict=True)
+        ]
+    return fit(natural, numeric, width)
+
+
+def table_lines(
+    table: pa.Table, layout: ColumnLayout, *, ellipsis: str, rule: str
+) -> Iterator[str]:
+    """The head, a rule, and a line a row."""
+    widths = layout.widths
+    right = [_is_number(field.type) for field in table.schema][: len(widths)]
+    yield _line(table.column_names, widths, right, ellipsis)
+    yield rule * max(1, _total(widths))
+    for piece in _pieces(table):
+        for cells in zip(*piece[: len(widths)], strict=True):
+            yield _line(cells, widths, right, ellipsis)
+
+
+def visible_text(values: pa.Array) -> pa.Array:
+    """Every value on one line as a person reads it; nothing of it can steer a terminal."""
+    text = pc.fill_null(plain_text(values), NULL)
+    unsafe = pc.match_substring_regex(text, _STEERING)
+    if not pc.any(unsafe, min_count=0).as_py():
+        return text
+    shown = [one_line(t) for t in text.filter(unsafe).to_pylist()]
+    return pc.replace_with_mask(text, unsafe, pa.array(shown, TEXT))
+
+
+def _pieces(table: pa.Table) -> Iterator[list[list[str]]]:
+    """The cells column by column, a part of the rows at a time."""
+    for batch in table.to_batches(max_chunksize=_ROWS_PER_PIECE):
+        if batch.num_rows:
+            yield [visible_text(values).to_pylist() for values in batch.columns]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], ellipsis: str) -> str:
+    return GAP.join(
+        _cell(text, width, to_right, ellipsis)
+        for text, width, to_right in zip(cells, widths, right, strict=False)
+    ).rstrip()
+
+
+def _cell(text: str, width: int, to_right: bool, ellipsis: str) -> str:
+    taken = cell_count(text)
+    if taken > width:
+        from rich.cells import set_cell_size
+
+        return set_cell_size(text, max(0, width - len(ellipsis))) + ellipsis[:width]
+    space = " " * (width - taken)
+    return space + text if to_right else text + space
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)

@@ -1,0 +1,57 @@
+"""How people see each value that a command shows: one function a type, found by the type's name.
+
+    Output.show -> [texts] -> lines
+
+By name, because commands answer with a few of these types and importing all of them takes longer
+than most commands. A test holds the names to the types that the functions take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from omnigraph.cli.lines import Line, TextLook
+
+TEXTS = {
+    "Created": "graph.created",
+    "Loaded": "graph.loaded",
+    "Mutated": "graph.mutated",
+    "Exported": "graph.exported",
+    "Held": "graph.held",
+    "Release": "graph.release",
+    "BranchNames": "branches.branch_names",
+    "BranchDetails": "branches.branch_details",
+    "BranchInfo": "branches.branch",
+    "BranchChanged": "branches.branch_changed",
+    "TagList": "branches.tag_list",
+    "Tag": "branches.tag",
+    "TagChanged": "branches.tag_changed",
+    "CommitList": "history.commit_list",
+    "GraphCommit": "history.commit",
+    "CommitLog": "history.commit_log",
+    "ResetDone": "history.reset_done",
+    "Merged": "merge.merged",
+    "ValidSchema": "schema.valid_schema",
+    "SchemaPlan": "schema.schema_plan",
+    "SchemaApplyResult": "schema.schema_applied",
+    "Linted": "schema.linted",
+    "FormattedFiles": "schema.formatted_files",
+    "GraphStatus": "upkeep.status",
+    "CheckReport": "upkeep.checked",
+    "CleanupReport": "upkeep.cleaned_up",
+    "PendingWrites": "upkeep.pending_writes",
+    "PendingIntent": "upkeep.pending_write",
+    "RecoveryReport": "upkeep.recovered",
+    "Optimized": "tables.optimized",
+    "IndexList": "tables.index_list",
+    "RepairReport": "tables.repaired",
+}
+"""The name of a type, and the function that makes lines of its values."""
+
+
+def lines_of(value: Any, look: TextLook) -> Iterable[Line]:
+    """The value as lines, as they suit the place where they are read."""
+    module, _, function = TEXTS[type(value).__name__].partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), function)(value, look)
