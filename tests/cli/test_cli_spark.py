@@ -105,7 +105,6 @@ BAD_INPUT: list[tuple[tuple[str, ...], str]] = [
 BAD_USAGE: list[tuple[tuple[str, ...], str]] = [
     (("ports.csv",), "--type Person"),
     (("good.jsonl", "--type", "Port"), "good.jsonl: JSONL names its types itself"),
-    (("-",), "Spark reads files, not stdin"),
     (("good.jsonl", "--rejects", "none"), "cannot write rejects to none: Is a directory"),
     (("good.jsonl", "--rejects", "no/such"), "cannot write rejects to no/such: No such file"),
     (("good.jsonl", "--rejects", "good.jsonl"), "which is part of the input"),
@@ -113,12 +112,13 @@ BAD_USAGE: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
+@pytest.mark.parametrize("engine", ["local", "spark"])
 @pytest.mark.parametrize(("words", "message"), BAD_INPUT)
 def test_bad_input_is_told_with_its_place_and_leaves_nothing(
-    spark, empty_graph, files, words: tuple[str, ...], message: str
+    spark, empty_graph, files, words: tuple[str, ...], message: str, engine: str
 ) -> None:
     before = objects(empty_graph)
-    done = run("load", empty_graph, "--mode", "append", *SPARK, "--data", *words)
+    done = run("load", empty_graph, "--mode", "append", "--engine", engine, "--data", *words)
     assert done.exit_code == 1, done.output
     assert message in done.stderr
     assert done.stderr.startswith("error: ")
@@ -126,24 +126,22 @@ def test_bad_input_is_told_with_its_place_and_leaves_nothing(
     assert objects(empty_graph) == before
 
 
+@pytest.mark.parametrize("engine", ["local", "spark"])
 @pytest.mark.parametrize(("words", "message"), BAD_USAGE)
 def test_bad_usage_is_told_before_anything_is_read(
-    spark, empty_graph, files, words: tuple[str, ...], message: str
+    spark, empty_graph, files, words: tuple[str, ...], message: str, engine: str
 ) -> None:
-    done = run("load", empty_graph, "--mode", "append", *SPARK, "--data", *words)
+    done = run("load", empty_graph, "--mode", "append", "--engine", engine, "--data", *words)
     assert done.exit_code == 2, done.output
     assert message in done.stderr
     assert (files / "good.jsonl").read_text(encoding="utf-8") == DATA
     assert commit_count(empty_graph) == 1
 
 
-@pytest.mark.parametrize(
-    "words", [("ports.csv", "--type", "Port"), ("good.jsonl", "--type", "Port")]
-)
-def test_files_with_a_type_are_not_for_the_local_engine(empty_graph, files, words) -> None:
-    done = run("load", empty_graph, "--mode", "append", "--engine", "local", "--data", *words)
+def test_stdin_is_not_for_spark(empty_graph) -> None:
+    done = run("load", empty_graph, "--mode", "append", *SPARK, "--data", "-")
     assert done.exit_code == 2
-    assert "a file with a type is for Spark" in done.stderr
+    assert "Spark reads files, not stdin" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.parquet"])
