@@ -149,7 +149,7 @@ def test_pause_waits_for_the_go_file_through_the_injected_clock(tmp_path):
 def test_a_pause_that_nobody_ends_gives_up(tmp_path):
     with (
         armed(POINT, Action.PAUSE, directory=tmp_path, clock=ManualClock()),
-        pytest.raises(FailPointError, match="nobody created"),
+        pytest.raises(FailPointError, match="was not created"),
     ):
         hit(POINT)
 
