@@ -49,7 +49,7 @@ def graph(tmp_path: Path) -> omnigraph.Graph:
         lambda g: g.load(io.StringIO("")),
         lambda g: g.load(pa.table({"name": ["x"]})),
         lambda g: g.load([{"name": "x"}], type=5),
-        lambda g: g.load("file.jsonl", type="Person"),
+        lambda g: g.load({"type": "Person", "data": {"name": "x"}}, type="Person"),
         lambda g: g.snapshot(5),
         lambda g: g.snapshot().rows(None),
         lambda g: g.snapshot().rows("Person", columns="name"),
@@ -79,6 +79,7 @@ def test_wrong_arguments_are_usage_errors(graph: omnigraph.Graph, call) -> None:
         lambda g: g.commit("nothing"),
         lambda g: g.commit(""),
         lambda g: g.load("nowhere.jsonl"),
+        lambda g: g.load("nowhere.csv", type="Person"),
     ],
 )
 def test_what_is_not_there_is_not_found(graph: omnigraph.Graph, call) -> None:

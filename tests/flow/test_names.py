@@ -224,7 +224,7 @@ def test_a_branch_that_was_renamed_is_not_deleted_by_its_old_name(
     again(graph, "x", "own")
     with omnigraph.open(graph.uri) as other, monkeypatch.context() as patched:
         other.snapshot("x")
-        first_then(patched, "restate", lambda: graph.branches.rename("x", "y"))
+        first_then(patched, "_restate", lambda: graph.branches.rename("x", "y"))
         assert refused(lambda: other.branches.delete("x")) is ErrorKind.BRANCH_NOT_FOUND
     with omnigraph.open(graph.uri) as fresh:
         assert fresh.branches.list() == ["main", "y"]

@@ -166,13 +166,16 @@ def _by_type(
     for value in source.values():
         if is_series(value):
             raise _no_table(value)
-    if source and all(isinstance(k, str) and _is_of_one_type(v) for k, v in source.items()):
-        of = columns or {}
-        return [_typed(value, name, of.get(name)) for name, value in source.items()]
-    hint = f"load takes {KINDS}"
-    if "type" in source or "edge" in source:
-        hint = "one record goes into a list: load([record])"
-    raise UsageError("cannot load from this mapping", hint=hint)
+    if any(isinstance(source.get(word), str) for word in ("type", "edge")):
+        raise _no_mapping("one record goes into a list: load([record])")
+    if not source or not all(isinstance(k, str) and _is_of_one_type(v) for k, v in source.items()):
+        raise _no_mapping(f"load takes {KINDS}")
+    of = columns or {}
+    return [_typed(value, name, of.get(name)) for name, value in source.items()]
+
+
+def _no_mapping(hint: str) -> UsageError:
+    return UsageError("cannot load from this mapping", hint=hint)
 
 
 # -- files ---------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ def check_laws(text, layout, again, tree_of):
     assert again == layout, "laying out twice changes something"
     assert tree_of(layout) == tree_of(text)
     assert remarks_of(layout) == remarks_of(text)
-    assert layout.endswith("\n") and not layout.endswith("\n\n") and "\n\n\n" not in layout
+    assert layout.endswith("\n") and not layout.endswith("\n\n")
+    # A text may hold what it wants.
+    assert "\n\n\n" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", layout, flags=re.DOTALL)
 
 
 @settings(max_examples=300)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import LimitError, UsageError
-from omnigraph.query.exec.columns import CACHE_DEFAULT, CACHE_VARIABLE, Kept
+from omnigraph.query.exec.columns import Kept
 from omnigraph.query.exec.limits import (
+    CACHE_DEFAULT,
+    CACHE_VARIABLE,
     MEMORY_DEFAULT,
     MEMORY_VARIABLE,
     TIMEOUT_VARIABLE,
