@@ -222,7 +222,9 @@ def test_a_quote_that_is_never_closed_is_told_where_it_opens(file):
 
 
 def test_a_record_beyond_the_limit(file):
-    parsed = parse_here(file('note,id\n"' + "x\n" * (LINE_BYTES_MAX // 2 + 9)), type_name="Bare")
+    parsed = parse_here(
+        file('note,id\n"' + ("x" * 4095 + "\n") * (LINE_BYTES_MAX // 4096 + 1)), type_name="Bare"
+    )
     ((line, message),) = messages(parsed)
     assert line == 2 and "is a quote not closed?" in message
 
