@@ -431,6 +431,21 @@ def test_a_new_rule_that_several_rows_break_is_decided_once(two: Two) -> None:
     assert len(two.rows()) == 2 + 4
 
 
+@pytest.mark.parametrize("into", ["main", "s"])
+def test_rows_that_ancestors_disagree_about_under_two_types(store_root: str, into: str) -> None:
+    two = Two(store_root, AB.replace("x: I32?", "x: I32?  y: I32?"), a("a", x=1, y=1))
+    repository, source = two.graph._repository, "s" if into == "main" else "main"
+    for branch, number in (("main", 7), ("s", 8)):
+        two.set(branch, "a", f"x: {number}")
+    old = {b: repository.head(b).snapshot for b in ("main", "s")}
+    merge(repository, old["main"], into="s", prefer="ours")
+    merge(repository, old["s"], into="main", prefer="ours")
+    for branch, kind in (("main", "I64"), ("s", "F64")):
+        two.apply(branch, AB.replace("x: I32?", f"x: {kind}?  y: I32?"))
+    two.merge(source, into, prefer="ours")
+    assert two.rows(branch=into)["a"]["x"] == (7 if into == "main" else 8.0)
+
+
 @pytest.mark.parametrize("prefer", ["ours", "theirs"])
 def test_a_backfill_goes_with_the_type_it_is_a_value_of(two: Two, prefer: str) -> None:
     two.apply("main", AB.replace("x: I32?", "x: I32?  p: I32?"))

@@ -138,7 +138,9 @@ def virtual(
             choice == THEIRS, other.unknown_in(prop.name), one.unknown_in(prop.name)
         )
         unknown[prop.name] = verdict.disputed[prop.name] | inherited
-    return Images(present=images.present, rows=images.rows, unknown=unknown, presence_unknown=doubt)
+    # Properties have their columns together; in the order of a state it can be put among others.
+    rows = images.rows.select(one.rows.column_names)
+    return Images(present=images.present, rows=rows, unknown=unknown, presence_unknown=doubt)
 
 
 def _compare(
