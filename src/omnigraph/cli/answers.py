@@ -64,15 +64,15 @@ class Stream(ABC):
         return iter(())
 
 
-class Verbatim:
+class Verbatim(ABC):
     """An answer that is a text itself: people get it as it is, so that it can go into a file."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """All of it."""
-        raise NotImplementedError
 
 
 # ---------------------------------------------------------------- a graph and its data

@@ -94,7 +94,7 @@ def sql(given_: spark.Filter, row: dict[str, Any]) -> bool | None:
             return value.startswith(other)
         case spark.StringEndsWith(value=other):
             return value.endswith(other)
-    raise NotImplementedError(given_)
+    raise TypeError(f"not a filter of Spark: {given_}")
 
 
 @st.composite
