@@ -502,3 +502,35 @@ def test_who_changed_what_is_asked_of_all_common_ancestors(store_root: str) -> N
     two.merge(prefer="theirs")
     assert set(two.rows()) == {"a", "r"}
     assert set(two.rows("E")) == {"l"}
+
+
+ADDED = "node A { k: String @key  x: I32?  p: %s }\nedge E: A -> A { w: I32? }"
+
+
+@pytest.mark.parametrize("touched", [(), ("main",), ("s",), ("main", "s")])
+@pytest.mark.parametrize(
+    "ours, theirs", [("I32?", "I32 @backfill(0)"), ("I32? @backfill(0)", "I32?")]
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_backfill_that_one_side_never_knew_is_for_its_nulls_too(
+    store_root: str, ours: str, theirs: str, swapped: bool, touched: tuple[str, ...]
+) -> None:
+    """Both sides add a property. What else a row went through, and who merges whom, is no matter."""
+    two = Two(store_root, AB, a("a", x=1), a("b", x=1))
+    two.apply("main", ADDED % (theirs if swapped else ours))
+    two.apply("s", ADDED % (ours if swapped else theirs))
+    for branch in touched:
+        two.set(branch, "a" if branch == "main" else "b", "x: 5")
+    two.load("main", a("m", p=7))
+    two.load("s", a("n", p=8))
+    two.merge()
+    assert {k: row["p"] for k, row in two.rows().items()} == {"a": 0, "b": 0, "m": 7, "n": 8}
+
+
+def test_a_null_that_was_written_over_a_backfill_stays(store_root: str) -> None:
+    two = Two(store_root, AB, a("a", x=1), a("b", x=1))
+    two.apply("main", ADDED % "I32? @backfill(0)")
+    two.apply("s", ADDED % "I32?")
+    two.set("main", "a", "p: null")
+    two.merge()
+    assert {k: row["p"] for k, row in two.rows().items()} == {"a": None, "b": 0}

@@ -88,17 +88,28 @@ def converted(value: Any, kind: str) -> Any:
     return float(value) if kind == "F64" else value if kind == "String" else int(value)
 
 
-def read(row: Row, own: Schema, into: Schema, type_id: int, base: Row | None = None) -> Row:
+def read(
+    row: Row,
+    own: Schema,
+    into: Schema,
+    type_id: int,
+    base: Row | None = None,
+    since: Schema | None = None,
+) -> Row:
     """A row of one schema in the columns of another.
 
     ``base`` is the row at the common ancestor: what a side dropped and a decision kept is as there.
+    ``since`` is the schema there: a backfill that a side never knew is for its nulls, too.
     """
     found: Row = {ENDS: row[ENDS]} if ENDS in row else {}
     for prop in into.properties(type_id):
         fill = prop.facts.get(BACKFILL)
         if prop.id in own.things:
             value = row.get(prop.id)
-            if value is None and prop.required:
+            new = since is not None and prop.id not in since.things
+            if value is None and (
+                prop.required or (new and BACKFILL not in own.things[prop.id].facts)
+            ):
                 value = fill
         elif base is not None and prop.id in base:
             value = base[prop.id]

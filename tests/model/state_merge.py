@@ -121,7 +121,10 @@ class _ThreeWay:
         made: dict[str, Any] | None = None
         for place, commit in enumerate(commits):
             state = renumbered_state(commit.state, self._canonical)
-            own = {i: read(r, state.schema, into, type_id) for i, r in state.of(type_id).items()}
+            own = {
+                i: read(r, state.schema, into, type_id, since=self._base_schema)
+                for i, r in state.of(type_id).items()
+            }
             if made is None:
                 made = own
                 continue
@@ -249,7 +252,7 @@ class _ThreeWay:
         for entity_id, row in side.of(thing.id).items():
             was = base.get(entity_id)
             known = {n: was[n] for n in kept} if kept and was not in (None, UNKNOWN) else None
-            found[entity_id] = read(row, side.schema, schema, thing.id, known)
+            found[entity_id] = read(row, side.schema, schema, thing.id, known, self._base_schema)
         if self._prefer is not None and name == OTHER[self._prefer]:
             for type_id, entity_id in undone:
                 if type_id == thing.id:
@@ -288,7 +291,9 @@ class _ThreeWay:
         for type_id, entity_id in {(one.type_id, i) for i in one.ids} | one.nodes:
             was = self._base_rows(schema, type_id).get(entity_id)
             row = side.of(type_id).get(entity_id)
-            now = None if row is None else read(row, side.schema, schema, type_id)
+            now = None if row is None else read(
+                row, side.schema, schema, type_id, since=self._base_schema
+            )  # fmt: skip
             if not same_row(was, now):
                 found.add((type_id, entity_id))
         return found

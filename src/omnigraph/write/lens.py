@@ -19,7 +19,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
-from omnigraph.schema.migrate.columns import Made, column_of
+from omnigraph.schema.migrate.columns import Made, column_of, is_unchanged
 from omnigraph.storage.tables import Table
 from omnigraph.write.delta import GraphDelta
 from omnigraph.write.rules.arrays import among
@@ -135,7 +135,11 @@ class Lens:
 
     def _column(self, graph_type: GraphType, name: str) -> Made:
         before = self.declared(graph_type)
-        if name in graph_type.system_columns or before is None or before == graph_type:
+        if (
+            name in graph_type.system_columns
+            or before is None
+            or is_unchanged(before, graph_type, self.backfills)
+        ):
             field = table_schema(graph_type).field(name)
             return Made(
                 field=field, reads=(name,), make=lambda rows: rows.column(name), stored=name

@@ -22,7 +22,7 @@ from omnigraph.branch.merge.images import ENDPOINTS, Images, MergeProperty
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Backfill, GraphType
 from omnigraph.schema.json_text import json_text
-from omnigraph.schema.migrate.columns import column_of
+from omnigraph.schema.migrate.columns import column_of, is_unchanged
 from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.reconcile import Prefer
 from omnigraph.schema.migrate.types import TypeChange, type_change
@@ -91,7 +91,7 @@ class Frame:
 
     def read(self, rows: pa.Table, declared: GraphType) -> pa.Table:
         """Rows of another declaration of the type in these columns."""
-        if declared == self.type and not self.converted:
+        if not self.converted and is_unchanged(declared, self.type, self.backfills):
             return pa.table(rows.select(self.columns.names).columns, schema=self.columns)
         columns: list[pa.Array | pa.ChunkedArray] = []
         for column in self.columns:

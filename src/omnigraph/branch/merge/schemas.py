@@ -22,6 +22,7 @@ from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Backfill, Catalog
 from omnigraph.schema.migrate.aliases import one_numbering
+from omnigraph.schema.migrate.columns import LateBackfill
 from omnigraph.schema.migrate.desired import resolve
 from omnigraph.schema.migrate.facts import Things, things_of
 from omnigraph.schema.migrate.numbers import renumber
@@ -149,16 +150,18 @@ class Schemas:
                 self._base, self._ours, self._other, choices=choices, numbers_from=first
             )
         catalog = found.schema.catalog
+        base = self._base
+        before = renumber(
+            base if isinstance(base, dict) else things_of(base.catalog), found.numbers
+        )
         history = History(
             self._repository,
             self._txn.snapshot,
             self._theirs,
             numbers=found.numbers,
             revived=found.revived,
-            backfills=self._backfills(catalog),
+            backfills=self._backfills(catalog, before),
         )
-        base = self._base
-        before = base if isinstance(base, dict) else things_of(base.catalog)
         return OneSchema(
             txn=self._txn,
             schema=(
@@ -167,17 +170,18 @@ class Schemas:
                 else named_schema(catalog, found.schema.source)
             ),
             history=history,
-            base=renumber(before, found.numbers),
+            base=before,
             theirs=renumber(things_of(self._other.catalog), found.numbers),
             conflicts=tuple(_told(c, self._names) for c in found.conflicts),
         )
 
-    def _backfills(self, merged: Catalog) -> dict[int, Backfill]:
+    def _backfills(self, merged: Catalog, base: Things) -> dict[int, Backfill]:
         """What rows of a time before a property get."""
-        return {
+        fills = {
             **_hinted(self._ours.catalog, self._other.source, merged),
             **backfills_of(merged),
         }
+        return {n: fill if n in base else LateBackfill.of(fill) for n, fill in fills.items()}
 
     def lost(self, one: OneSchema, choices: SchemaChoices) -> list[tuple[Lost, Prefer | None]]:
         """What one side changed and the other dropped, each with the side that was decided for."""

@@ -197,7 +197,7 @@ class TablePlan:
 def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> TableDelta | None:
     """The change of a table together with that of its columns; None when there is neither."""
     declared = lens.declared(graph_type)
-    if declared is None or declared == graph_type:
+    if declared is None:
         return delta
     pair = TypePair(before=declared, after=graph_type)
     rework = reshape_of(pair, lens.backfills, lenient=True)

@@ -24,6 +24,19 @@ from omnigraph.schema.migrate.types import TypeChange, type_change
 pc: Any = pyarrow.compute
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateBackfill(Backfill):
+    """A backfill that rows meet for the first time: null is no value that was chosen over it.
+
+    Two branches that add one property, one with a backfill and one without, are merged so. Where
+    a declaration already has the backfill its rows were filled, and a null was written later.
+    """
+
+    @staticmethod
+    def of(fill: Backfill) -> LateBackfill:
+        return LateBackfill(value=fill.value, copy_of=fill.copy_of, text=fill.text)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """A column that is made from stored ones, batch by batch."""
@@ -53,6 +66,16 @@ class ColumnChanges:
 
     def __bool__(self) -> bool:
         return bool(self.dropped or self.renamed or self.nullable or self.empty or self.made)
+
+
+def is_unchanged(before: GraphType, after: GraphType, backfills: Mapping[int, Backfill]) -> bool:
+    """Whether rows of one declaration are rows of the other as they are."""
+    if before != after:
+        return False
+    was = {p.id: p for p in before.properties}
+    return not any(
+        p.id in backfills and _has_gaps(was[p.id], p, backfills[p.id]) for p in after.properties
+    )
 
 
 def column_changes(
@@ -127,10 +150,16 @@ def _fill(
 ) -> Backfill | None:
     """The backfill of a property, where it has anything to fill."""
     fill = backfills.get(prop.id)
-    if fill is None or (was is not None and (not was.type.nullable or prop.type.nullable)):
+    if fill is None or (was is not None and not _has_gaps(was, prop, fill)):
         return None
     # What is to be copied may be gone.
     return fill if fill.copy_of is None or fill.copy_of in sources else None
+
+
+def _has_gaps(was: Property, prop: Property, fill: Backfill) -> bool:
+    """Whether nulls that are stored are to be filled."""
+    is_new = isinstance(fill, LateBackfill) and was.backfill is None
+    return was.type.nullable and (is_new or not prop.type.nullable)
 
 
 def _filled(
