@@ -34,18 +34,11 @@ from omnigraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph, init, open
+    from omnigraph.api.view import SnapshotView
     from omnigraph.branch.diff import Diff
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
-    from omnigraph.graph import Graph, init, open
-    from omnigraph.maintain.check import CheckReport
-    from omnigraph.maintain.cleanup import CleanupReport
-    from omnigraph.maintain.indexes import IndexState, IndexStatus
-    from omnigraph.maintain.optimize import OptimizeResult
-    from omnigraph.maintain.recovery import PendingIntent, RecoveryReport
-    from omnigraph.maintain.repair import RepairReport
-    from omnigraph.maintain.schema_apply import SchemaApplyResult
-    from omnigraph.maintain.status import GraphStatus
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.query.engine import Explanation
     from omnigraph.query.search.embedding import Embedder
@@ -58,8 +51,15 @@ if TYPE_CHECKING:
         Rows,
     )
     from omnigraph.schema.migrate.plan import SchemaPlan
+    from omnigraph.upkeep.check import CheckReport
+    from omnigraph.upkeep.cleanup import CleanupReport
+    from omnigraph.upkeep.indexes import IndexState, IndexStatus
+    from omnigraph.upkeep.optimize import OptimizeResult
+    from omnigraph.upkeep.recovery import PendingIntent, RecoveryReport
+    from omnigraph.upkeep.repair import RepairReport
+    from omnigraph.upkeep.schema_apply import SchemaApplyResult
+    from omnigraph.upkeep.status import GraphStatus
     from omnigraph.version import __version__
-    from omnigraph.view import SnapshotView
     from omnigraph.write.audit import Recovered
 
 __all__ = [
@@ -117,36 +117,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CheckReport": "omnigraph.maintain.check",
-    "CleanupReport": "omnigraph.maintain.cleanup",
+    "CheckReport": "omnigraph.upkeep.check",
+    "CleanupReport": "omnigraph.upkeep.cleanup",
     "Commits": "omnigraph.results",
     "Diff": "omnigraph.branch.diff",
     "Embedder": "omnigraph.query.search.embedding",
     "Explanation": "omnigraph.query.engine",
-    "Graph": "omnigraph.graph",
+    "Graph": "omnigraph.api.graph",
     "GraphCommit": "omnigraph.manifest.snapshot",
-    "GraphStatus": "omnigraph.maintain.status",
+    "GraphStatus": "omnigraph.upkeep.status",
     "IndexNotice": "omnigraph.results",
-    "IndexState": "omnigraph.maintain.indexes",
-    "IndexStatus": "omnigraph.maintain.indexes",
+    "IndexState": "omnigraph.upkeep.indexes",
+    "IndexStatus": "omnigraph.upkeep.indexes",
     "LoadResult": "omnigraph.results",
     "MergeResult": "omnigraph.branch.merge.result",
     "MutationResult": "omnigraph.results",
-    "OptimizeResult": "omnigraph.maintain.optimize",
-    "PendingIntent": "omnigraph.maintain.recovery",
+    "OptimizeResult": "omnigraph.upkeep.optimize",
+    "PendingIntent": "omnigraph.upkeep.recovery",
     "QueryResult": "omnigraph.results",
     "Recovered": "omnigraph.write.audit",
-    "RecoveryReport": "omnigraph.maintain.recovery",
-    "RepairReport": "omnigraph.maintain.repair",
+    "RecoveryReport": "omnigraph.upkeep.recovery",
+    "RepairReport": "omnigraph.upkeep.repair",
     "Resolution": "omnigraph.branch.merge.resolve",
     "Rows": "omnigraph.results",
-    "SchemaApplyResult": "omnigraph.maintain.schema_apply",
+    "SchemaApplyResult": "omnigraph.upkeep.schema_apply",
     "SchemaPlan": "omnigraph.schema.migrate.plan",
-    "SnapshotView": "omnigraph.view",
+    "SnapshotView": "omnigraph.api.view",
     "TableChange": "omnigraph.manifest.snapshot",
     "__version__": "omnigraph.version",
-    "init": "omnigraph.graph",
-    "open": "omnigraph.graph",
+    "init": "omnigraph.api.graph",
+    "open": "omnigraph.api.graph",
 }
 """Where the names live that are imported when they are first used."""
 

@@ -79,7 +79,7 @@ def test_an_interrupted_process_exits_130_and_publishes_nothing(graph: Path) -> 
 
 def test_the_graph_is_closed_whatever_happens(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
-    monkeypatch.setattr("omnigraph.graph.Graph.close", lambda self: closed.append(self.uri))
+    monkeypatch.setattr("omnigraph.api.graph.Graph.close", lambda self: closed.append(self.uri))
     ok("snapshot", graph)
     run("snapshot", graph, "--branch", "nope")
     assert closed == [str(graph)] * 2
@@ -182,4 +182,4 @@ def _fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise error
 
-    monkeypatch.setattr("omnigraph.graph.open", fail)
+    monkeypatch.setattr("omnigraph.api.graph.open", fail)

@@ -27,7 +27,7 @@ def test_a_failed_export_leaves_the_old_file_alone(
         out.write(b"half")  # pyright: ignore
         raise StorageError("gone")
 
-    monkeypatch.setattr("omnigraph.view.SnapshotView.export", half)
+    monkeypatch.setattr("omnigraph.api.view.SnapshotView.export", half)
     assert run("export", graph, "--output", file).exit_code == 1
     assert file.read_text() == "old"
     assert list(folder.iterdir()) == [file]

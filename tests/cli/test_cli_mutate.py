@@ -118,11 +118,11 @@ def test_interrupts(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[st
     head = answer("snapshot", graph)["graph_commit_id"]
     assert (said.exit_code, said.stderr) == (130, f"interrupted; commit {head} was published\n")
     with monkeypatch.context() as patched:
-        patched.setattr("omnigraph.graph.Graph.mutate", strike)
+        patched.setattr("omnigraph.api.graph.Graph.mutate", strike)
         said = run("mutate", graph, "-e", ADD, *flags)
     assert (said.exit_code, "completely or not at all" in said.stderr) == (130, True)
     with monkeypatch.context() as patched:
-        patched.setattr("omnigraph.view.SnapshotView.query", strike)
+        patched.setattr("omnigraph.api.view.SnapshotView.query", strike)
         said = run("query", graph, "-e", READ, *flags)
     assert (said.exit_code, said.stderr) == (130, "interrupted\n")
 

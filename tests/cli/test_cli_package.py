@@ -28,7 +28,7 @@ def test_names_are_imported_when_they_are_used() -> None:
         "omnigraph.init\n"
         "assert 'lance' in sys.modules\n"
         "from omnigraph import *\n"
-        "assert Graph.__module__ == 'omnigraph.graph'\n"
+        "assert Graph.__module__ == 'omnigraph.api.graph'\n"
     )
     result = process(code=code)
     assert (result.returncode, result.stderr) == (0, b"")

@@ -61,7 +61,7 @@ def test_a_bug_does_not_end_the_shell(graph: Path, monkeypatch: pytest.MonkeyPat
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("omnigraph.graph.Graph.commits", broken)
+    monkeypatch.setattr("omnigraph.api.graph.Graph.commits", broken)
     said = run("shell", graph, stdin=f":commits\n{NAMES}\n")
     assert (said.exit_code, said.stdout) == (1, TABLE)
     assert "internal error: ZeroDivisionError" in said.stderr
@@ -232,7 +232,7 @@ def test_an_interrupt_ends_the_query_and_not_the_shell(
     def strike(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("omnigraph.graph.Graph.commits", strike)
+    monkeypatch.setattr("omnigraph.api.graph.Graph.commits", strike)
     out, err = _typed(graph, f":commits\r{NAMES}\r")
     assert err == "interrupted\n"
     assert out == TABLE

@@ -19,9 +19,9 @@ import pytest
 import omnigraph
 from omnigraph.clock import SystemClock
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.maintain.recovery import RECOVERY_ACTOR, IntentState
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.rendezvous import Rendezvous
+from omnigraph.upkeep.recovery import RECOVERY_ACTOR, IntentState
 from omnigraph.write.audit import RecoveryKind
 from omnigraph.write.intents import LEASE_S
 

@@ -18,8 +18,8 @@ import pytest
 import omnigraph
 from omnigraph.clock import SystemClock
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.maintain.recovery import RecoveryReport, recover
 from omnigraph.testing.clock import ManualClock
+from omnigraph.upkeep.recovery import RecoveryReport, recover
 from omnigraph.write.intents import LEASE_S
 
 SCHEMA = """

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.maintain.check import check
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.upkeep.check import check
 from omnigraph.write.publish import restate
 
 SCHEMA = """

@@ -97,12 +97,12 @@ def test_a_required_value_that_is_missing_is_found(tmp_path: Path) -> None:
         graph.load([{"type": "P", "data": {"k": "a"}}])
         repository = graph._repository
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("omnigraph.maintain.schema_apply.broken_rules", lambda *_: ([], 0))
+            patch.setattr("omnigraph.upkeep.schema_apply.broken_rules", lambda *_: ([], 0))
             # Lance minds nulls in columns that must have none; older releases left them as they were.
             patch.setattr(
                 "omnigraph.storage.reshape.Reshape.commit", lambda self, current, _: current
             )
-            patch.setattr("omnigraph.maintain.schema_apply._tables", lambda *_: {})
+            patch.setattr("omnigraph.upkeep.schema_apply._tables", lambda *_: {})
             graph.schema_apply(SCHEMA)
         assert repository.head("main").snapshot.head.kind == "schema_apply"
         assert findings(graph) == [("rule", "'a': missing required value for P.n")]

@@ -12,14 +12,14 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
-from omnigraph.maintain.cleanup import CleanupReport, cleanup
-from omnigraph.maintain.retention import Policy
 from omnigraph.manifest.snapshot import MAIN, TableChange
 from omnigraph.manifest.sweeps import numbers
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.changes import Append
 from omnigraph.storage.objects import Objects
 from omnigraph.testing.clock import ManualClock
+from omnigraph.upkeep.cleanup import CleanupReport, cleanup
+from omnigraph.upkeep.retention import Policy
 from omnigraph.write.intents import Lease
 from omnigraph.write.plan import Action as Does
 from omnigraph.write.publish import WriteRequest, publish

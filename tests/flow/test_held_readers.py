@@ -12,10 +12,10 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind
-from omnigraph.maintain.cleanup import cleanup
-from omnigraph.maintain.retention import Policy
 from omnigraph.spark.scan import Scan
 from omnigraph.spark.tables import PinnedGraph
+from omnigraph.upkeep.cleanup import cleanup
+from omnigraph.upkeep.retention import Policy
 
 SCHEMA = """
 node Person { name: String @key  age: I64 @index  bio: String? @index  pic: Blob? }

@@ -20,10 +20,10 @@ from two_lineages import (
 )
 
 import omnigraph
-from omnigraph.maintain.check import Finding
-from omnigraph.maintain.index_check import REPAIRER
 from omnigraph.storage.indexing import IndexKind, table_indexes
 from omnigraph.storage.sessions import listed_segments
+from omnigraph.upkeep.check import Finding
+from omnigraph.upkeep.index_check import REPAIRER
 
 DAMAGING = ("branch", "branch first", "rename", "reset", "adoption")
 """Those of the histories in which older releases went on from one version twice in one session."""

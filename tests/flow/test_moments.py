@@ -11,9 +11,9 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind, NotFoundError
-from omnigraph.maintain.cleanup import cleanup
-from omnigraph.maintain.retention import Policy
 from omnigraph.testing.clock import START_US, ManualClock
+from omnigraph.upkeep.cleanup import cleanup
+from omnigraph.upkeep.retention import Policy
 
 SCHEMA = "node Person { name: String @key }"
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,10 +10,10 @@ import pytest
 import omnigraph
 from omnigraph.branch import control
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
-from omnigraph.maintain.cleanup import cleanup
-from omnigraph.maintain.name_check import Fault, NameAction
-from omnigraph.maintain.retention import Policy
 from omnigraph.manifest.refs import find_branch
+from omnigraph.upkeep.cleanup import cleanup
+from omnigraph.upkeep.name_check import Fault, NameAction
+from omnigraph.upkeep.retention import Policy
 
 SCHEMA = "node Person { name: String @key }"
 

@@ -15,9 +15,9 @@ from omnigraph.branch import control
 from omnigraph.branch.control import create_branch
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, FailPointError, armed
-from omnigraph.maintain.cleanup import cleanup
-from omnigraph.maintain.retention import Policy
 from omnigraph.manifest.refs import branch_names, find_branch, newest_life
+from omnigraph.upkeep.cleanup import cleanup
+from omnigraph.upkeep.retention import Policy
 
 SCHEMA = "node Person { name: String @key }"
 STEPS = 5

@@ -12,10 +12,10 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, FailPointError, armed
-from omnigraph.maintain import indexes
-from omnigraph.maintain import optimize as optimizing
-from omnigraph.maintain.indexes import IndexState
 from omnigraph.storage.indexing import table_indexes
+from omnigraph.upkeep import indexes
+from omnigraph.upkeep import optimize as optimizing
+from omnigraph.upkeep.indexes import IndexState
 
 SCHEMA = """
 node Person {

@@ -10,9 +10,9 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.maintain.cleanup import cleanup
-from omnigraph.maintain.retention import Policy
 from omnigraph.storage.objects import Objects
+from omnigraph.upkeep.cleanup import cleanup
+from omnigraph.upkeep.retention import Policy
 from omnigraph.write.intents import Lease
 
 SCHEMA = """

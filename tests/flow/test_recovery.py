@@ -11,7 +11,8 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
-from omnigraph.maintain.recovery import (
+from omnigraph.testing.clock import ManualClock
+from omnigraph.upkeep.recovery import (
     RECOVERY_ACTOR,
     IntentState,
     find_intent,
@@ -19,7 +20,6 @@ from omnigraph.maintain.recovery import (
     quarantined,
     recover,
 )
-from omnigraph.testing.clock import ManualClock
 from omnigraph.write import audit
 from omnigraph.write.audit import RecoveryKind, recoveries
 from omnigraph.write.intents import LEASE_S, Lease

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.maintain.repair import RepairAction, TableRepair, Verdict
+from omnigraph.upkeep.repair import RepairAction, TableRepair, Verdict
 
 SCHEMA = """
 node Person { name: String @key  age: I64?  pic: Blob?  @range(age, 0..200) }

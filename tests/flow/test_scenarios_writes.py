@@ -26,7 +26,7 @@ from scenario_support import (
 
 import omnigraph
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
-from omnigraph.maintain.recovery import RECOVERY_ACTOR
+from omnigraph.upkeep.recovery import RECOVERY_ACTOR
 from omnigraph.write.audit import RecoveryKind
 
 STAGING = (

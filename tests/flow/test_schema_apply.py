@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.maintain.schema_apply import SchemaApplyResult
+from omnigraph.upkeep.schema_apply import SchemaApplyResult
 
 PEOPLE = """
 node Person { name: String @key  age: I32?  nick: String?  photo: Blob?  tags: [String]? }

@@ -14,11 +14,11 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.maintain import indexes
 from omnigraph.query.exec import columns, world
 from omnigraph.storage import sessions, staging
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.storage.tables import Table
+from omnigraph.upkeep import indexes
 
 SCHEMA = """
 node N {

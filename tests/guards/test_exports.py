@@ -26,8 +26,8 @@ def test_every_error_class_is_exported() -> None:
     assert classes <= set(omnigraph.__all__)
 
 
-def test_what_maintenance_returns_is_exported() -> None:
-    from omnigraph.upkeep import Recovery, Upkeep
+def test_what_upkeep_returns_is_exported() -> None:
+    from omnigraph.api.upkeep import Recovery, Upkeep
 
     graph = omnigraph.Graph
     methods = [graph.optimize, graph.indexes, graph.build_indexes, graph.schema_plan]

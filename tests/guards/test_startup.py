@@ -115,5 +115,5 @@ def test_reading_does_not_import_the_write_machine(words: dict[str, str], tmp_pa
     for line in ("branch list {graph}", "query {graph} -e {query}"):
         args = [part.format_map(words) for part in line.split()]
         modules = imported(tmp_path / "modules", *args)
-        for name in ("write.publish", "branch.merge.run", "maintain.check", "schema.parser"):
+        for name in ("write.publish", "branch.merge.run", "upkeep.check", "schema.parser"):
             assert f"omnigraph.{name}" not in modules, line

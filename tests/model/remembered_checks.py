@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from omnigraph.maintain import check, index_check
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit
 from omnigraph.storage.indexing import BuiltIndex
 from omnigraph.storage.tables import Table
+from omnigraph.upkeep import check, index_check
 
 
 class Remembered:

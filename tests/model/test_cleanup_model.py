@@ -36,10 +36,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.maintain.cleanup import cleanup
-from omnigraph.maintain.name_check import Fault, name_faults
-from omnigraph.maintain.recovery import recover
-from omnigraph.maintain.retention import Policy
+from omnigraph.upkeep.cleanup import cleanup
+from omnigraph.upkeep.name_check import Fault, name_faults
+from omnigraph.upkeep.recovery import recover
+from omnigraph.upkeep.retention import Policy
 
 NAMES = st.sampled_from(["a", "b", "c"])
 BRANCHES = st.sampled_from(["main", "x", "y"])

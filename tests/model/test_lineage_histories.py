@@ -17,10 +17,10 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.maintain import indexes
 from omnigraph.query.exec import columns, world
 from omnigraph.storage import compact, staging
 from omnigraph.testing.clock import ManualClock
+from omnigraph.upkeep import indexes
 
 SCHEMA = """
 node N { k: String @key  color: enum(red, green, blue) @index  text: String @index  n: I64 @index }

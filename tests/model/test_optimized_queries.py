@@ -13,7 +13,6 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.maintain import indexes
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import columns
@@ -25,6 +24,7 @@ from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_graphs import RandomGraph
 from omnigraph.testing.random_queries import RandomQuery, cases
 from omnigraph.testing.random_worlds import NOW, WORLDS, World
+from omnigraph.upkeep import indexes
 
 _PROPERTY = re.compile(
     r"(\b\w+: (?:String|Bool|[IUF]\d\d|DateTime|Date|enum\([^)]*\)|Vector\(\d+\))\??+)(?! *@)"

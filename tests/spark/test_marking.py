@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import omnigraph
-from omnigraph import cleaning
+from omnigraph.api import cleaning
 from omnigraph.errors import CorruptionError, UsageError
-from omnigraph.maintain.sweep import mark_here
 from omnigraph.spark import marking
 from omnigraph.spark.marking import mark_on_spark
+from omnigraph.upkeep.sweep import mark_here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,19 +17,19 @@ from omnigraph.cli.lines import Line, TextLook
 from omnigraph.cli.streams import printable
 
 if TYPE_CHECKING:
+    from omnigraph.api.view import SnapshotView
     from omnigraph.branch.control import BranchInfo
     from omnigraph.branch.history import LoggedCommit
     from omnigraph.branch.merge.result import MergeResult
     from omnigraph.branch.tags import Tag
-    from omnigraph.maintain.indexes import IndexStatus
-    from omnigraph.maintain.optimize import OptimizeResult
-    from omnigraph.maintain.recovery import PendingIntent
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.query.engine import ExplainedStep, Explanation
     from omnigraph.query.lint import LintReport
     from omnigraph.results import Commits, LoadResult, MutationResult
     from omnigraph.schema.catalog import Catalog
-    from omnigraph.view import SnapshotView
+    from omnigraph.upkeep.indexes import IndexStatus
+    from omnigraph.upkeep.optimize import OptimizeResult
+    from omnigraph.upkeep.recovery import PendingIntent
 
 
 class Answer(Protocol):

@@ -17,7 +17,7 @@ from omnigraph.cli.streams import is_terminal
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph
+    from omnigraph.api.graph import Graph
     from omnigraph.manifest.snapshot import GraphCommit
 
 
@@ -53,7 +53,7 @@ class Settings:
     @contextmanager
     def graph(self, place: str | None = None, *, writing: bool = False) -> Generator[Graph]:
         """The graph that the command line names, or another, open as long as the block runs."""
-        from omnigraph.graph import open as open_graph
+        from omnigraph.api.graph import open as open_graph
 
         hush_libraries()
         with open_graph(place or self.place, durability=self.durability) as graph:

@@ -29,9 +29,9 @@ from omnigraph.errors import QueryError, UsageError
 from omnigraph.text_file import TextKind, decoded, read_text_file
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph
+    from omnigraph.api.graph import Graph
+    from omnigraph.api.view import SnapshotView
     from omnigraph.query.ast import ParamType
-    from omnigraph.view import SnapshotView
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"

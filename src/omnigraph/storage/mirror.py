@@ -10,7 +10,7 @@ another program that writes here can neither change the graph nor delete a file 
 A version is staged as those of tables are and then created under Lance's own name, if that is free:
 of many that try, one succeeds, and nothing is ever put over what another program made. A version of
 ours says in its message what it shows. If the newest one does not, the mirror *drifts*: this leaves
-it alone, and ``maintain/repair.py`` decides.
+it alone, and ``upkeep/repair.py`` decides.
 """
 
 from __future__ import annotations

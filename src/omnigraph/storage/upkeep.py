@@ -1,4 +1,4 @@
-"""Everything that maintenance does to one table, as one change of it.
+"""Everything that upkeep does to one table, as one change of it.
 
     table version, wanted indexes -> [plan] -> drop, join, build -> staged version -> publish
 

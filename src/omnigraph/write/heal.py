@@ -4,7 +4,7 @@
 
 Runs off the acknowledgement path, once for each handle that writes: a reader never does it, and
 neither do the writes that follow. It decides nothing. An intent whose write was not published is
-left for ``maintain/recovery.py``; one that cannot be read is left and told there.
+left for ``upkeep/recovery.py``; one that cannot be read is left and told there.
 """
 
 from __future__ import annotations

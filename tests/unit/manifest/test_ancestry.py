@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lineage_support import Line, lines
 
-from omnigraph.maintain.ancestry import Ancestry
 from omnigraph.manifest.snapshot import GraphCommit
+from omnigraph.upkeep.ancestry import Ancestry
 
 
 def bases(line: Line, one: GraphCommit, other: GraphCommit) -> list[GraphCommit]:

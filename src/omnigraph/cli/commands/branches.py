@@ -29,8 +29,8 @@ from omnigraph.cli.streams import one_line
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
     from omnigraph.branch.control import BranchInfo
-    from omnigraph.graph import Graph
 
 
 @family(

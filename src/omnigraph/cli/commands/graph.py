@@ -19,7 +19,7 @@ from omnigraph.cli.streams import STDOUT, data_sink, is_terminal
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from omnigraph.view import SnapshotView
+    from omnigraph.api.view import SnapshotView
 
 
 @command(
@@ -44,7 +44,7 @@ def init_command(settings: Settings, schema: str, actor: str | None) -> None:
     """
     source = schema_source(schema, settings.output)
 
-    from omnigraph.graph import init
+    from omnigraph.api.graph import init
 
     settings.writing = True
     with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
@@ -160,8 +160,8 @@ def _export_here(
 def _export_on_spark(
     settings: Settings, view: SnapshotView, place: str, form: str, types: tuple[str, ...]
 ) -> None:
+    from omnigraph.api.view import export_format
     from omnigraph.input.phases import LoadPhase, Phase
-    from omnigraph.view import export_format
 
     total = _total(view, types)
     with settings.output.meter("exporting", total, MeterUnit.ENTITIES) as meter:

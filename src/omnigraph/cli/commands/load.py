@@ -32,8 +32,8 @@ from omnigraph.errors import (
 )
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
     from omnigraph.branch.control import BranchInfo
-    from omnigraph.graph import Graph
     from omnigraph.input.streams import GivenStream
 
 

@@ -23,9 +23,9 @@ from omnigraph.cli.sources import STDIN, STDIN_NAME
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from omnigraph.api.graph import Graph
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
-    from omnigraph.graph import Graph
 
 
 _decision_options = all_of(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from omnigraph.api.graph import Graph
 from omnigraph.cli.answers import CommitList, Explained, Held, Mutated, SchemaShown
 from omnigraph.cli.boundary import bug, report, report_interrupt
 from omnigraph.cli.options import RowFormat
@@ -21,7 +22,6 @@ from omnigraph.cli.shell.reading import is_empty
 from omnigraph.cli.streams import one_line, write_text
 from omnigraph.clock import Clock
 from omnigraph.errors import OmnigraphError, UsageError
-from omnigraph.graph import Graph
 from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.ast import Mutation

@@ -12,11 +12,11 @@ from omnigraph.cli.streams import one_line
 if TYPE_CHECKING:
     from omnigraph.cli.answers import Linted, ValidSchema
     from omnigraph.cli.commands.fmt import FormattedFiles
-    from omnigraph.maintain.purge import PurgeReport
-    from omnigraph.maintain.schema_apply import SchemaApplyResult
     from omnigraph.query.describe import Descriptor, Touched, ValueDescriptor
     from omnigraph.query.lint import LintReport
     from omnigraph.schema.migrate import SchemaPlan, Step
+    from omnigraph.upkeep.purge import PurgeReport
+    from omnigraph.upkeep.schema_apply import SchemaApplyResult
 
 _STEP_STYLES = {"+": "green", "-": "red", "~": "blue", "!": "bold red"}
 _FINDING_STYLES = {"error": "bold red", "warning": "bold yellow"}

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from omnigraph.cli.lines import ID_STYLE, QUIET_STYLE, Line, Part, TextLook, columns, count_text
 from omnigraph.cli.streams import one_line
-from omnigraph.maintain.optimize import BUSY, DRIFTED
+from omnigraph.upkeep.optimize import BUSY, DRIFTED
 
 if TYPE_CHECKING:
     from omnigraph.cli.answers import IndexList, Optimized
-    from omnigraph.maintain.indexes import IndexStatus
-    from omnigraph.maintain.name_check import NameRepair
-    from omnigraph.maintain.optimize import TableOptimized
-    from omnigraph.maintain.repair import RepairReport, TableRepair
+    from omnigraph.upkeep.indexes import IndexStatus
+    from omnigraph.upkeep.name_check import NameRepair
+    from omnigraph.upkeep.optimize import TableOptimized
+    from omnigraph.upkeep.repair import RepairReport, TableRepair
 
 _STATE_STYLES = {
     "complete": "green",

@@ -21,10 +21,10 @@ from omnigraph.manifest import format as graph_format
 
 if TYPE_CHECKING:
     from omnigraph.cli.answers import PendingWrites
-    from omnigraph.maintain.check import CheckReport
-    from omnigraph.maintain.cleanup import CleanupReport
-    from omnigraph.maintain.recovery import PendingIntent, RecoveryReport
-    from omnigraph.maintain.status import GraphStatus
+    from omnigraph.upkeep.check import CheckReport
+    from omnigraph.upkeep.cleanup import CleanupReport
+    from omnigraph.upkeep.recovery import PendingIntent, RecoveryReport
+    from omnigraph.upkeep.status import GraphStatus
 
 _STATES = {
     "published": "yellow",

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.maintain.indexes import wanted_indexes
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import coverage
 from omnigraph.query.exec.coverage import Searched, searched
 from omnigraph.results import IndexNotice
 from omnigraph.storage.indexing import VECTORS_MIN, IndexKind, IndexSpec
+from omnigraph.upkeep.indexes import wanted_indexes
 
 SCHEMA = """
 node Doc {

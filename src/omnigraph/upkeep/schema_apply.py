@@ -22,7 +22,6 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.maintain.purge import PurgeReport, hard_drops, purge
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
@@ -37,6 +36,7 @@ from omnigraph.schema.migrate import (
 )
 from omnigraph.schema.migrate.text import headline
 from omnigraph.storage.compact import RewriteAll
+from omnigraph.upkeep.purge import PurgeReport, hard_drops, purge
 from omnigraph.write.conformity import broken_rules
 from omnigraph.write.lens import Lens
 from omnigraph.write.plan import Action
@@ -117,7 +117,7 @@ def schema_apply(
     """Give a branch another schema, as one commit or not at all.
 
     ``confirm`` allows steps that hide data; ``allow_data_loss`` does so too, and deletes the data
-    right after the publish where nothing else needs it (``maintain/purge.py``). With ``dry_run``
+    right after the publish where nothing else needs it (``upkeep/purge.py``). With ``dry_run``
     everything is checked and nothing is published. Raises
     ``SchemaError``, ``MigrationError`` (a step is not possible, or rows are in the way) and
     ``UsageError`` (a destructive step was not confirmed).

@@ -14,22 +14,22 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from omnigraph.branching import Branches, Tags
+from omnigraph.api.branches import Branches, Tags
+from omnigraph.api.view import SnapshotView
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import Target, find_commit, resolve
 from omnigraph.results import Commits
-from omnigraph.view import SnapshotView
 
 if TYPE_CHECKING:
+    from omnigraph.api.changes import Changes
+    from omnigraph.api.upkeep import Upkeep
     from omnigraph.branch.diff import Diff
     from omnigraph.branch.history import LoggedCommit
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
-    from omnigraph.changes import Changes
     from omnigraph.query.engine import QueryEngine
-    from omnigraph.upkeep import Upkeep
 
 
 class Versions(ABC):
@@ -56,14 +56,14 @@ class Versions(ABC):
     @cached_property
     def upkeep(self) -> Upkeep:
         """Looking after the graph: status, check, recovery, cleanup."""
-        from omnigraph.upkeep import Upkeep
+        from omnigraph.api.upkeep import Upkeep
 
         return Upkeep(lambda: self._repository)
 
     @cached_property
     def changes(self) -> Changes:
         """The change feed: by commit, by polls, as an iterator, from a baseline."""
-        from omnigraph.changes import Changes
+        from omnigraph.api.changes import Changes
 
         return Changes(lambda: self._repository)
 

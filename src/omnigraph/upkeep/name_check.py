@@ -22,15 +22,15 @@ from typing import Any
 
 from omnigraph.branch.control import give_free_name, is_over
 from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
-from omnigraph.maintain.lives import (
+from omnigraph.manifest.refs import BranchRef, branch_names, end_branch_ref, find_branch
+from omnigraph.manifest.repository import Repository, lives_as
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.upkeep.lives import (
     Unnamed,
     branch_at,
     lost_tables,
     unnamed_branches,
 )
-from omnigraph.manifest.refs import BranchRef, branch_names, end_branch_ref, find_branch
-from omnigraph.manifest.repository import Repository, lives_as
-from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.write.publish import restate
 
 REPAIR = "run 'omnigraph repair', and with --confirm"

@@ -19,7 +19,12 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from omnigraph.errors import UsageError
-from omnigraph.maintain.indexes import (
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
+from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
+from omnigraph.storage.upkeep import Upkeep, plan_upkeep
+from omnigraph.upkeep.indexes import (
     PendingIndex,
     TableIndexes,
     due_indexes,
@@ -27,11 +32,6 @@ from omnigraph.maintain.indexes import (
     table_state,
     wanted_indexes,
 )
-from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
-from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
-from omnigraph.storage.upkeep import Upkeep, plan_upkeep
 from omnigraph.write.mirror import type_name
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import WriteRequest, publish
@@ -213,7 +213,7 @@ class _Maintenance:
         types = named_types(txn.schema.catalog, self._types)
         found = [(t, pin) for t in types if (pin := txn.pin_of(t)) is not None]
         fresh = [(t, pin) for t, pin in found if not self._is_planned(t, pin)]
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="omnigraph-maintain") as pool:
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="omnigraph-upkeep") as pool:
             plans = list(pool.map(lambda one: self._plan(txn, *one), fresh))
         for (graph_type, _), planned in zip(fresh, plans, strict=True):
             self._planned[graph_type.table_key] = planned

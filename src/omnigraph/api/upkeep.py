@@ -1,6 +1,6 @@
 """Looking after a graph from Python: ``graph.upkeep``.
 
-graph -> [upkeep] -> maintain/status, check, recovery, cleanup, repair
+graph -> [upkeep] -> upkeep/status, check, recovery, cleanup, repair
 
 Methods import what they delegate to, as those of a graph do.
 """
@@ -18,11 +18,11 @@ from omnigraph.manifest.sweeps import GRACE_S
 from omnigraph.write.intents import LEASE_S
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.check import CheckReport
-    from omnigraph.maintain.cleanup import CleanupReport
-    from omnigraph.maintain.recovery import PendingIntent, RecoveryReport
-    from omnigraph.maintain.repair import RepairReport
-    from omnigraph.maintain.status import GraphStatus
+    from omnigraph.upkeep.check import CheckReport
+    from omnigraph.upkeep.cleanup import CleanupReport
+    from omnigraph.upkeep.recovery import PendingIntent, RecoveryReport
+    from omnigraph.upkeep.repair import RepairReport
+    from omnigraph.upkeep.status import GraphStatus
     from omnigraph.write.audit import Recovered
 
 Span = timedelta | float
@@ -37,13 +37,13 @@ class Recovery:
 
     def list(self) -> tuple[PendingIntent, ...]:
         """The writes that are pending, each with its state; changes nothing."""
-        from omnigraph.maintain.recovery import pending_intents
+        from omnigraph.upkeep.recovery import pending_intents
 
         return tuple(pending_intents(self._opened()))
 
     def show(self, operation_id: str) -> PendingIntent:
         """One of them, by its id or the beginning of it."""
-        from omnigraph.maintain.recovery import find_intent
+        from omnigraph.upkeep.recovery import find_intent
 
         return find_intent(self._opened(), operation_id)
 
@@ -55,13 +55,13 @@ class Recovery:
         A write is taken for stalled if it was not heard of for ``stalled_after``. If it wakes up
         after that it fails with ``revoked`` and can be repeated.
         """
-        from omnigraph.maintain.recovery import recover
+        from omnigraph.upkeep.recovery import recover
 
         return recover(self._opened(), operation_id=operation_id, lease_s=_seconds(stalled_after))
 
     def put_aside(self) -> tuple[str, ...]:
         """Objects that could not be read and were put aside, by their names below the root."""
-        from omnigraph.maintain.recovery import quarantined
+        from omnigraph.upkeep.recovery import quarantined
 
         return tuple(quarantined(self._opened()))
 
@@ -81,7 +81,7 @@ class Upkeep:
 
     def status(self, branch: str = MAIN) -> GraphStatus:
         """How the graph is doing, and what to run next. Reads no rows."""
-        from omnigraph.maintain.status import status
+        from omnigraph.upkeep.status import status
 
         return status(self._opened(), branch)
 
@@ -97,7 +97,7 @@ class Upkeep:
 
         ``report.ok`` says whether nothing was found.
         """
-        from omnigraph.maintain.check import check
+        from omnigraph.upkeep.check import check
 
         return check(self._opened(), full=full, history=history, progress=progress)
 
@@ -122,10 +122,10 @@ class Upkeep:
         ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
         which very many versions are kept to Spark. The outcome is the same.
         """
-        from omnigraph.cleaning import marking
-        from omnigraph.maintain.cleanup import cleanup
-        from omnigraph.maintain.retention import Policy
-        from omnigraph.maintain.sweep import mark_here
+        from omnigraph.api.cleaning import marking
+        from omnigraph.upkeep.cleanup import cleanup
+        from omnigraph.upkeep.retention import Policy
+        from omnigraph.upkeep.sweep import mark_here
 
         repository = self._opened()
         policy = Policy(
@@ -167,7 +167,7 @@ class Upkeep:
         far as the schema allows, or ``discard`` puts the tables back to what the graph shows.
         Indexes that belong to another lineage are found on every branch and built again.
         """
-        from omnigraph.maintain.repair import repair
+        from omnigraph.upkeep.repair import repair
 
         return repair(
             self._opened(),

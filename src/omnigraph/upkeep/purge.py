@@ -2,7 +2,7 @@
 
     schema apply with data loss -> PUBLISH -> [purge] -> record, news, sweep of the tables concerned
 
-The safe way is that of a cleanup (``maintain/cleanup.py``), for some tables alone and without a
+The safe way is that of a cleanup (``upkeep/cleanup.py``), for some tables alone and without a
 grace window: who drops for good does not wait for readers. The states of the branch that show what
 was dropped are given up. Other branches, tags and what merges need keep theirs, and so does a long
 write that is running: then the report says where the data can still be read, and what to run.
@@ -16,15 +16,15 @@ from functools import partial
 from typing import Any
 
 from omnigraph.errors import OmnigraphError
-from omnigraph.maintain.cleanup import forget_records, give_up, running_writes
-from omnigraph.maintain.retention import Retained, retained_without
-from omnigraph.maintain.states import States
-from omnigraph.maintain.sweep import Marks, Sweep, mark_here
 from omnigraph.manifest.refs import find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import DropMode, SchemaPlan
+from omnigraph.upkeep.cleanup import forget_records, give_up, running_writes
+from omnigraph.upkeep.retention import Retained, retained_without
+from omnigraph.upkeep.states import States
+from omnigraph.upkeep.sweep import Marks, Sweep, mark_here
 from omnigraph.write.intents import LEASE_S
 
 AFTERWARDS = "omnigraph cleanup --keep 1 --confirm"

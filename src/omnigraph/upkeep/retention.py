@@ -5,7 +5,7 @@
 A state is *whole* if its tables can be read. These are: the newest state of every branch; what the
 policy keeps of every branch's line; what a branch stopped to show only within the grace window;
 every tag; and the common ancestors of any two branches, and of any branch and any tag, because a
-merge needs them (``maintain/ancestry.py``). Of the others only manifests stay, one in 32 commits
+merge needs them (``upkeep/ancestry.py``). Of the others only manifests stay, one in 32 commits
 and where something was merged: so the whole list of commits stays readable, and any two states find
 their common ancestor.
 """
@@ -18,15 +18,15 @@ from itertools import pairwise
 
 from omnigraph.branch.history import branch_heads
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.maintain.ancestry import Ancestry
-from omnigraph.maintain.lives import lost_tables, unnamed_branches
-from omnigraph.maintain.states import States
 from omnigraph.manifest.moments import if_kept, left_behind
 from omnigraph.manifest.refs import TagRef, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
 from omnigraph.storage.names import TableVersion, version_of
+from omnigraph.upkeep.ancestry import Ancestry
+from omnigraph.upkeep.lives import lost_tables, unnamed_branches
+from omnigraph.upkeep.states import States
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

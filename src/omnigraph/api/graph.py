@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from omnigraph.api.versions import Versions
 from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
@@ -29,19 +30,18 @@ from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.location import locate
 from omnigraph.text_file import TextKind, read_text_file
-from omnigraph.versions import Versions
 
 if TYPE_CHECKING:
     from omnigraph.input.phases import TellPhase
-    from omnigraph.maintain.indexes import IndexStatus
-    from omnigraph.maintain.optimize import OptimizeResult
-    from omnigraph.maintain.schema_apply import SchemaApplyResult
     from omnigraph.query.engine import Explanation, QueryEngine
     from omnigraph.query.exec.evaluate import Values
     from omnigraph.query.search.embedding import Embedder
     from omnigraph.query.typed import Query
     from omnigraph.schema.migrate import SchemaPlan
     from omnigraph.spark.handle import SparkGraph
+    from omnigraph.upkeep.indexes import IndexStatus
+    from omnigraph.upkeep.optimize import OptimizeResult
+    from omnigraph.upkeep.schema_apply import SchemaApplyResult
     from omnigraph.write.delta import WriteMode
 
 Uri = str | os.PathLike[str]
@@ -172,7 +172,7 @@ class Graph(Versions):
 
         ``schema`` is `.pg` text, or the path of a `.pg` file. The plan prints as text.
         """
-        from omnigraph.maintain.schema_apply import plan_schema
+        from omnigraph.upkeep.schema_apply import plan_schema
 
         text, name = _schema_text(schema)
         return plan_schema(
@@ -201,7 +201,7 @@ class Graph(Versions):
         Raises ``MigrationError`` if a step is not possible or rows are in the way: then nothing is
         changed.
         """
-        from omnigraph.maintain.schema_apply import schema_apply
+        from omnigraph.upkeep.schema_apply import schema_apply
 
         text, name = _schema_text(schema)
         return schema_apply(
@@ -256,9 +256,9 @@ class Graph(Versions):
         ``progress`` is called with the number of input bytes or rows read so far; ``phases`` on
         Spark with what is being done and how many tasks of it are.
         """
+        from omnigraph.api.loading import run_load
         from omnigraph.input.publishing import LoadRequest
         from omnigraph.input.sources import sort_out
-        from omnigraph.loading import run_load
 
         load = LoadRequest(
             given=sort_out(source, type_name=type, columns=mapping),
@@ -432,13 +432,13 @@ class Graph(Versions):
 
         No answer changes. A second call finds nothing to do, and then publishes nothing.
         """
-        from omnigraph.maintain.optimize import optimize
+        from omnigraph.upkeep.optimize import optimize
 
         return optimize(self._repository, branch=branch, types=types, actor=actor, message=message)
 
     def indexes(self, *, branch: str = MAIN, types: Sequence[str] = ()) -> tuple[IndexStatus, ...]:
         """Every index that the schema asks for: whether it is built, and how far it reaches."""
-        from omnigraph.maintain.indexes import index_status
+        from omnigraph.upkeep.indexes import index_status
 
         return index_status(self._repository, self._repository.head(branch).snapshot, types)
 
@@ -451,7 +451,7 @@ class Graph(Versions):
         message: str | None = None,
     ) -> OptimizeResult:
         """Make every index cover every row, as one commit; files stay as they are."""
-        from omnigraph.maintain.optimize import build_indexes
+        from omnigraph.upkeep.optimize import build_indexes
 
         return build_indexes(
             self._repository, branch=branch, types=types, actor=actor, message=message

@@ -17,7 +17,7 @@ What is forced becomes a write like any other: the rows that differ go through t
 one door, on top of what the graph has written since, unless both changed the same row.
 
 Indexes of another lineage, which older releases left behind, are replaced on every branch
-(``maintain/index_check.py``).
+(``upkeep/index_check.py``).
 """
 
 from __future__ import annotations
@@ -37,10 +37,6 @@ from omnigraph.branch.history import branch_heads
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
 from omnigraph.input.loaded_rows import settle_ids
-from omnigraph.maintain.edge_repair import EdgeRepair, repair_edges
-from omnigraph.maintain.index_check import IndexRepair, repair_indexes
-from omnigraph.maintain.indexes import named_types
-from omnigraph.maintain.name_check import NameAction, NameRepair, repair_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
 from omnigraph.schema.arrow import table_schema
@@ -55,6 +51,10 @@ from omnigraph.storage.foreign import (
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.mirror import MirrorState, columns_of, mirror_head, mirror_path
 from omnigraph.storage.tables import Table
+from omnigraph.upkeep.edge_repair import EdgeRepair, repair_edges
+from omnigraph.upkeep.index_check import IndexRepair, repair_indexes
+from omnigraph.upkeep.indexes import named_types
+from omnigraph.upkeep.name_check import NameAction, NameRepair, repair_names
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
 from omnigraph.write.mirror import mirror_main, shown_now, type_name
 from omnigraph.write.publish import WriteRequest, publish

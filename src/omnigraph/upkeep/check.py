@@ -21,12 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmnigraphError
-from omnigraph.maintain.index_check import foreign_indexes
-from omnigraph.maintain.name_check import name_faults
-from omnigraph.maintain.recovery import IntentState, pending_intents, quarantined
-from omnigraph.maintain.retention import whole_states
-from omnigraph.maintain.row_check import check_counts, check_rules
-from omnigraph.maintain.states import States
 from omnigraph.manifest.refs import branch_names, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TablePin
@@ -35,6 +29,12 @@ from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.reach import table_files
 from omnigraph.storage.tables import Table
+from omnigraph.upkeep.index_check import foreign_indexes
+from omnigraph.upkeep.name_check import name_faults
+from omnigraph.upkeep.recovery import IntentState, pending_intents, quarantined
+from omnigraph.upkeep.retention import whole_states
+from omnigraph.upkeep.row_check import check_counts, check_rules
+from omnigraph.upkeep.states import States
 from omnigraph.write.mirror import type_name
 
 RESTORE = "restore it from a copy of the graph"

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import OmnigraphError
-from omnigraph.maintain.indexes import named_types
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType
+from omnigraph.upkeep.indexes import named_types
 from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.publish import WriteRequest, publish
 from omnigraph.write.rules.arrays import strings, union

@@ -1,6 +1,6 @@
 """Which engine finds what a cleanup keeps: this process, or Spark where very much is kept.
 
-graph.upkeep.cleanup(…) -> [cleaning] -> maintain/sweep.py | spark/marking.py
+graph.upkeep.cleanup(…) -> [cleaning] -> upkeep/sweep.py | spark/marking.py
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from omnigraph.api.view import SnapshotView
 from omnigraph.branch.feed.blocks import ChangeBlock, PageSize
 from omnigraph.branch.feed.chosen import Wish
 from omnigraph.branch.feed.reader import ChangePage, FeedReader, PollRequest
@@ -25,7 +26,6 @@ from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.schema.json_text import write_all
-from omnigraph.view import SnapshotView
 
 INTERVAL_S = 1.0
 """How long a follower waits before it asks again."""

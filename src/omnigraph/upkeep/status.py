@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from omnigraph.maintain.indexes import IndexState, IndexStatus, index_status
-from omnigraph.maintain.recovery import IntentState, PendingIntent, pending_intents, quarantined
 from omnigraph.manifest.refs import branch_names, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.storage.names import version_of
+from omnigraph.upkeep.indexes import IndexState, IndexStatus, index_status
+from omnigraph.upkeep.recovery import IntentState, PendingIntent, pending_intents, quarantined
 
 FRAGMENTS_MANY = 64
 VERSIONS_MANY = 200

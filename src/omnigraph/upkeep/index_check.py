@@ -16,15 +16,15 @@ from typing import Any
 
 from omnigraph.branch.history import branch_heads
 from omnigraph.errors import CorruptionError, OmnigraphError
-from omnigraph.maintain.indexes import buildable, named_types, wanted_indexes
-from omnigraph.maintain.retention import whole_states
-from omnigraph.maintain.states import States
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
 from omnigraph.storage.index_answers import Claim, Files, claims, wrong_answer
 from omnigraph.storage.indexing import table_indexes
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.upkeep import Upkeep
+from omnigraph.upkeep.indexes import buildable, named_types, wanted_indexes
+from omnigraph.upkeep.retention import whole_states
+from omnigraph.upkeep.states import States
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import WriteRequest, publish
 from omnigraph.write.stage import BulkChange, BulkWork

@@ -2,7 +2,7 @@
 
     policy -> retention -> record -> news on every branch -> look again -> [sweep]
 
-1. *Look*: which states are kept (``maintain/retention.py``), and what is garbage then. A preview
+1. *Look*: which states are kept (``upkeep/retention.py``), and what is garbage then. A preview
    ends here, and so does a cleanup that finds nothing: it leaves no trace.
 2. *Record*: one object says what this cleanup keeps and whose files it spares. Only what was
    written before it, by the store's own clock, is ever touched.
@@ -10,7 +10,7 @@
    the race against it, sees the record, and writes its files again (``write/fence.py``). Who gives
    an old state a name, or shows it again, looks at the record, too.
 4. *Look again*: what became visible or got a name before the news is kept.
-5. *Sweep* (``maintain/sweep.py``), place by place. A cleanup that dies is simply run again.
+5. *Sweep* (``upkeep/sweep.py``), place by place. A cleanup that dies is simply run again.
 
 The object of a manifest version that goes is emptied, not deleted: its name stays taken, so that a
 writer that slept through everything cannot commit there.
@@ -34,14 +34,14 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.maintain.lives import branch_at
-from omnigraph.maintain.recovery import IntentState, pending_intents, recover
-from omnigraph.maintain.retention import Policy, Retained, retained
-from omnigraph.maintain.states import States
-from omnigraph.maintain.sweep import Cleaned, Mark, Marks, Progress, Sweep, mark_here
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, Snapshot
 from omnigraph.manifest.sweeps import SweepRecord, numbers, record_object
+from omnigraph.upkeep.lives import branch_at
+from omnigraph.upkeep.recovery import IntentState, pending_intents, recover
+from omnigraph.upkeep.retention import Policy, Retained, retained
+from omnigraph.upkeep.states import States
+from omnigraph.upkeep.sweep import Cleaned, Mark, Marks, Progress, Sweep, mark_here
 from omnigraph.write.intents import LEASE_S, Intent
 from omnigraph.write.mirror import mirror_main
 from omnigraph.write.projection import project

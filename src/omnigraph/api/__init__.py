@@ -1,0 +1,1 @@
+"""What Python users hold in their hands: a graph, and what hangs on it."""
