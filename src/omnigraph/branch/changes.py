@@ -6,9 +6,6 @@ Text is made column by column, and values are spelled as an export spells them. 
 back from that text, so that there is one spelling.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import json
@@ -19,15 +16,15 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.branch.delta import Op, RowDelta, Side, differs
 from omnigraph.branch.pace import Pace
 from omnigraph.branch.types import TypePair
-from omnigraph.branch.values import Mask
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.schema.json_rows import members
 from omnigraph.schema.json_text import TEXT, join, json_text
+from omnigraph.schema.same_values import Mask
 from omnigraph.storage.layout import Positions
 
 ARROW_SCHEMA = pa.schema(

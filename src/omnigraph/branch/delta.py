@@ -11,9 +11,6 @@ compared value by value, because a rewrite is not always a change.
 A delta keeps ids and positions. Images are read when they are asked for.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,17 +21,18 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import positions_in
 from omnigraph.branch.kept import Kept, keep, take
 from omnigraph.branch.pace import Pace
 from omnigraph.branch.parallel import both
 from omnigraph.branch.physical import differing_rows, ids_of, joined
 from omnigraph.branch.types import ColumnPair, TypePair
-from omnigraph.branch.values import Mask, same_mask
 from omnigraph.errors import InternalError
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.same_values import Mask, same_mask
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
 
@@ -142,7 +140,7 @@ def table_delta(before: Table | None, after: Table | None, types: TypePair) -> R
         lambda: held[0].ids_at(old.positions) if held[0] else ids_of(before, old),
         lambda: held[1].ids_at(new.positions) if held[1] else ids_of(after, new),
     )
-    found = _places(new_ids, old_ids)
+    found = positions_in(new_ids, old_ids)
     stayed = np.flatnonzero(found >= 0)
     pairs = (old.positions[found[stayed]], new.positions[stayed])
     sides = (_Side(table=before, kept=held[0]), _Side(table=after, kept=held[1]))
@@ -182,16 +180,6 @@ def differs(column: ColumnPair, before: pa.Table, after: pa.Table) -> Mask:
     if column.before is None:
         return after[column.after].is_valid().to_numpy()
     return ~same_mask(before[column.before], after[column.after])
-
-
-def _places(wanted: pa.StringArray, among: pa.StringArray) -> Positions:
-    """Where each id stands in the other array; -1 if it does not."""
-    if not len(among):
-        return np.full(len(wanted), -1, np.int64)
-    if wanted.type != among.type:
-        wanted, among = wanted.cast(pa.large_string()), among.cast(pa.large_string())
-    found = pc.index_in(wanted, value_set=among)
-    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,6 @@ Most differences are a few rows. Their ids, their comparison and their images ar
 instead of three. A large difference is not kept: it is read piece by piece when it is needed.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.branch.physical import DifferingRows, joined
 from omnigraph.storage.layout import Fragment, Positions
 from omnigraph.storage.tables import Table

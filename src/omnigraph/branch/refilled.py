@@ -6,17 +6,14 @@ A commit counts what its difference has. Rows that a write names are counted by 
 whose columns are filled or converted without being named are counted here.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.branch.values import Mask, same_mask
+from omnigraph.arrow.compute import pc
 from omnigraph.schema.migrate.columns import Made, column_changes
+from omnigraph.schema.same_values import Mask, same_mask
 from omnigraph.write.delta import NO_IDS
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair

@@ -7,9 +7,6 @@ text are in memory at a time. The table is for reading. On a terminal it fits: l
 with an ellipsis, columns that find no place are counted, and after a thousand rows it ends.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import json
@@ -19,8 +16,8 @@ from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.cli.answers import Stream
 from omnigraph.cli.lines import Line, TextLook, cell_count, count_text, took
 from omnigraph.cli.options import RowFormat

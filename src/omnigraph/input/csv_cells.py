@@ -9,17 +9,14 @@ empty text where text is wanted. Whole columns may refuse more than single cells
 accept more.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from omnigraph.arrow.compute import pc
 from omnigraph.input.csv_records import Cell
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar

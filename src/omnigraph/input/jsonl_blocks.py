@@ -6,9 +6,6 @@ Memory stays bounded by the block size: a stream is never held as a whole. A blo
 its neighbours (its lines count from 1), so that blocks can be worked on in parallel.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,8 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import InputError, UsageError
 from omnigraph.input import jsonl_exact as exact
 from omnigraph.input.jsonl_fast import (

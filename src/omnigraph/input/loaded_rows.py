@@ -8,9 +8,6 @@ drawn once at the end, so that they do not depend on how the input was cut. Whet
 rules of the schema is not asked here.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.ids import IdSource
 from omnigraph.input.problems import PROBLEMS_MAX
 from omnigraph.schema.catalog import GraphType

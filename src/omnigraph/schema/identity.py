@@ -10,9 +10,6 @@ always on edges: a JSON array of the texts without spaces, non-ASCII characters 
 Stored ids depend on every detail of this; changing one breaks existing graphs.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import json
@@ -21,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import InputError, InternalError
 from omnigraph.schema.catalog import EdgeType, GraphType
 

@@ -6,9 +6,6 @@ Each cell becomes a fragment such as `,"since":2001`, empty where the value is n
 the concatenation of its fragments; how a value is spelled is decided in ``jsontext``.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import json
@@ -16,8 +13,8 @@ from collections.abc import Iterable
 from typing import BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import CorruptionError
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType, GraphType

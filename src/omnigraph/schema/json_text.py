@@ -13,9 +13,6 @@ costs a Python object. One place decides how a value is spelled:
     list, vector, node        array, array, object with its nulls
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import binascii
@@ -26,8 +23,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.schema.property_values import BLOB_PREFIX
 
 TEXT = pa.large_string()

@@ -7,9 +7,6 @@ the user), but what it returns is what `values` would have returned. Columns tha
 type already are checked and passed on without a copy.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from omnigraph.arrow.compute import pc
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.property_values import ValueRefused, decode_blob

@@ -236,18 +236,28 @@ def _f32(value: Any) -> float:
     return single
 
 
+def nearest_f32(number: float) -> float:
+    """The 32-bit float nearest to a number; infinite when out of range."""
+    try:
+        return _SINGLE.unpack(_SINGLE.pack(number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
 def _nearest_single(double: float, digits: str | None) -> float:
     """The 32-bit float nearest to a decimal that was already rounded to 64 bits once.
 
     Rounding twice goes wrong only when the first step landed exactly in the middle between two
     singles; then the digits decide.
     """
-    try:
-        single: float = _SINGLE.unpack(_SINGLE.pack(double))[0]
-    except OverflowError:
-        return math.inf
+    single = nearest_f32(double)
     # A middle between singles has at least 28 zero bits at its end: most numbers leave here.
-    if digits is None or single == double or _BITS.unpack(_DOUBLE.pack(double))[0] & 0xFFFFFFF:
+    if (
+        digits is None
+        or single == double
+        or not math.isfinite(single)
+        or _BITS.unpack(_DOUBLE.pack(double))[0] & 0xFFFFFFF
+    ):
         return single
     towards = math.copysign(math.inf, double - single)
     other = float(np.nextafter(np.float32(single), np.float32(towards)))

@@ -7,9 +7,6 @@ pickled. Bad input is data: a task raises only if a store does not answer, which
 attempt, or if the input is no longer what it was.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +15,8 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.ids import derived_ulids
 from omnigraph.input.packed import (
     FILE,

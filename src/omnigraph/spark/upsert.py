@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import InternalError
 from omnigraph.spark.check.digest import by_bucket, packed, unpacked
 from omnigraph.spark.check.subject import FILE, LINE, Intake, Read
@@ -33,7 +34,6 @@ from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import Piece
-from omnigraph.write.rules.arrays import pc
 from omnigraph.write.rules.repeats import find_repeats
 
 if TYPE_CHECKING:

@@ -6,20 +6,15 @@ read. A deletion changes no file either, it only hides rows: what was read befor
 narrowed to the rows that are left. The cache changes cost, never an answer.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.storage.layout import Offsets
 
@@ -112,10 +107,3 @@ def few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray
     if column.num_chunks > KNOWN_CHUNKS_MAX:
         return pa.chunked_array([column.combine_chunks()], kind)
     return column
-
-
-def among(column: Any, values: pa.Array) -> Any:
-    """Which values are among some others; nulls never are. A single one needs no hash table."""
-    if len(values) == 1 and values.null_count == 0:
-        return pc.fill_null(pc.equal(column, values[0]), False)
-    return pc.is_in(column, value_set=values, skip_nulls=True)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Positions = npt.NDArray[np.int64]
+from omnigraph.arrow.sets import Positions
+
 Addresses = npt.NDArray[np.int64]
 Offsets = npt.NDArray[np.int64]
 """Physical places of live rows within one fragment, ascending."""

@@ -5,9 +5,6 @@ from the check that the ids exist: the old rows are marked, the new ones written
 them, with the identity of the rows they replace. Nothing of the table is read but that.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset, LanceOperation
 from lance.fragment import RowIdSequence
 
+from omnigraph.arrow.compute import pc
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.layout import Layout, Positions
 from omnigraph.storage.removal import marked

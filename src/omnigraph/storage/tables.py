@@ -21,11 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 
+from omnigraph.arrow.sets import among
 from omnigraph.errors import InternalError
 from omnigraph.storage.changes import (
     StagedFiles,
 )
-from omnigraph.storage.columns import ColumnCache, ColumnPart, among, few_chunks
+from omnigraph.storage.columns import ColumnCache, ColumnPart, few_chunks
 from omnigraph.storage.faults import translated
 from omnigraph.storage.files import data_files, index_folders
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions

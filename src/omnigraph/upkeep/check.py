@@ -6,9 +6,6 @@ Nothing is changed. A finding says what is wrong, where, and what to do about it
 several states share are looked at once.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections import Counter
@@ -18,8 +15,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import OmnigraphError
 from omnigraph.manifest.refs import branch_names, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository

@@ -6,9 +6,6 @@ No write of this release leaves such an edge. Some merges of older releases did.
 say whether the edge is wrong or the node is missing, so nothing is deleted unless it is forced.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import strings, union
 from omnigraph.errors import OmnigraphError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
@@ -26,7 +24,6 @@ from omnigraph.schema.catalog import EdgeType
 from omnigraph.upkeep.indexes import named_types
 from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.publish import WriteRequest, publish
-from omnigraph.write.rules.arrays import strings, union
 from omnigraph.write.txn import WriteTxn
 
 DELETER = "omnigraph:repair:force"

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrow.sets import among
 from omnigraph.branch.delta import differs, table_delta
 from omnigraph.branch.history import branch_heads
 from omnigraph.branch.types import ColumnPair, TypePair
@@ -41,7 +42,6 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.columns import among
 from omnigraph.storage.foreign import (
     ForeignCommit,
     ForeignHistory,

@@ -15,6 +15,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import true_at, union
 from omnigraph.errors import Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
@@ -26,7 +28,6 @@ from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
 from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
-from omnigraph.write.rules.arrays import pc, true_at, union
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints
 from omnigraph.write.rules.findings import Finding, count, first, row_finding

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from omnigraph.arrow.sets import among
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.arrow import table_schema
@@ -22,7 +23,6 @@ from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.migrate.columns import Made, column_of, is_unchanged
 from omnigraph.storage.tables import Table
 from omnigraph.write.delta import GraphDelta
-from omnigraph.write.rules.arrays import among
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import Validated, validate
 

@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from omnigraph.arrow.sets import NO_POSITIONS
 from omnigraph.errors import ConstraintError, ErrorKind, Violation
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import CommittedState, GraphDelta, TableDelta
-from omnigraph.write.rules.arrays import NO_POSITIONS, Job, run
 from omnigraph.write.rules.cardinality import check_cardinality
 from omnigraph.write.rules.endpoints import check_endpoints, check_survivors
 from omnigraph.write.rules.findings import Finding, Positions, count, first
 from omnigraph.write.rules.identity import check_derived
 from omnigraph.write.rules.image import TableImage, build_image
+from omnigraph.write.rules.jobs import Job, run
 from omnigraph.write.rules.unique import (
     check_committed,
     check_conflicts,

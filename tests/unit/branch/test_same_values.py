@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.branch.values import same_values
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.same_values import same_values
 
 FLOATS = [0.0, -0.0, 1.0, 1.5, math.nan, math.inf, -math.inf]
 VALUES: dict[Scalar, list] = {

@@ -17,7 +17,7 @@ from omnigraph.errors import ConstraintError, ErrorKind
 from omnigraph.schema.catalog import Check, Range, Scalar
 from omnigraph.testing.committed import MemoryState
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
-from omnigraph.write.rules import arrays, repeats
+from omnigraph.write.rules import jobs, repeats
 from omnigraph.write.validate import validate
 
 IDS = ["a", "b", "c", "d"]
@@ -170,7 +170,7 @@ def paths(request, monkeypatch):
     """Also the ways that only large inputs take: hashing and threads."""
     if request.param == "large":
         monkeypatch.setattr(repeats, "_EXACT_ROWS_MAX", 0)
-        monkeypatch.setattr(arrays, "_PARALLEL_ROWS_MIN", 0)
+        monkeypatch.setattr(jobs, "_PARALLEL_ROWS_MIN", 0)
 
 
 @pytest.mark.usefixtures("paths")

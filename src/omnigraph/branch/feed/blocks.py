@@ -6,9 +6,6 @@ Changes stay the lines of text that they will be sent as; they become objects wh
 for.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import orjson
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.branch.changes import EntityChange, parse_change, pieces
 from omnigraph.branch.delta import RowDelta
 from omnigraph.branch.diff import Diff

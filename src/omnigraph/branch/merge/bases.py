@@ -13,9 +13,6 @@ of older states are derived from theirs by a delta: what is not in it is the sam
 Every image is read in the columns of the schema to come (``Frame``).
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,8 +22,9 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import positions_in
 from omnigraph.branch.delta import RowDelta, Side
 from omnigraph.branch.merge.frame import Frame
 from omnigraph.branch.merge.history import History
@@ -191,7 +189,7 @@ def table_sides(
     if len(bases) > 1 or any(state != graph_type for state in states if state is not None):
         by_ours = _ByValue(history=history, bases=bases, side=ours, frame=frame)
         return _compared(history, bases, changed, ours_delta, by_ours, states[0], adoptable)
-    found = places(first.ids, ours_delta.ids)
+    found = positions_in(first.ids, ours_delta.ids)
     rows = np.flatnonzero(found >= 0)
     return TableSides(
         frame=frame,
@@ -236,7 +234,7 @@ def _compared(
     frame = by_ours.frame
     kept = _values_to_restore(history, bases[0], frame)
     ids = _distinct([*(delta.ids for delta in changed), kept[0]])
-    theirs = patched(absent(len(ids), frame.columns), places(kept[0], ids), kept[1])
+    theirs = patched(absent(len(ids), frame.columns), positions_in(kept[0], ids), kept[1])
     for delta in changed:
         theirs = _shifted(theirs, ids, delta, "after", frame)
     base = _ancestor(history, bases, frame, ids, history.theirs, theirs)
@@ -353,7 +351,7 @@ def _shifted(
     images: Images, ids: pa.StringArray, delta: RowDelta, side: Side, frame: Frame
 ) -> Images:
     """The images on the other side of a delta: what is not in it is the same."""
-    found = places(ids, delta.ids)
+    found = positions_in(ids, delta.ids)
     rows = np.flatnonzero(found >= 0)
     if not len(rows):
         return images
@@ -369,11 +367,3 @@ def read(delta: RowDelta, side: Side, rows: Rows, frame: Frame) -> Images:
     declared = delta.types.before if side == "before" else delta.types.after
     images = delta.images(side, rows[present])
     return spread(present, frame.read(images, declared or frame.type))
-
-
-def places(wanted: pa.StringArray, among: pa.StringArray) -> Rows:
-    """Where each id stands in the other array; -1 if it does not."""
-    if not len(among):
-        return np.full(len(wanted), -1, np.int64)
-    found = pc.index_in(wanted, value_set=among)
-    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -6,9 +6,6 @@ A value that the type to come does not hold is null there. Its text then stands 
 it, so that it still differs from other values, is taken along with its side, and can be told.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.branch.merge.images import ENDPOINTS, Images, MergeProperty
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Backfill, GraphType

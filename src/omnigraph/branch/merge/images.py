@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.branch.values import same_mask
+from omnigraph.arrow.sets import Mask
+from omnigraph.schema.same_values import same_mask
 
-Mask = npt.NDArray[np.bool_]
 Choices = npt.NDArray[np.int8]
 Rows = npt.NDArray[np.int64]
 

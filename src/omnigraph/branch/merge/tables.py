@@ -6,9 +6,6 @@ Rules are checked later, over all tables together. What has to be undone to keep
 here as sets of ids: a change of theirs that is undone is left out, one of ours is taken back.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -16,10 +13,11 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import positions_in, union
 from omnigraph.branch.delta import Op, RowDelta
-from omnigraph.branch.merge.bases import TableSides, places, read
+from omnigraph.branch.merge.bases import TableSides, read
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
     Entity,
@@ -52,7 +50,6 @@ from omnigraph.schema.catalog import GraphType
 from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair, reshape_of
-from omnigraph.write.rules.arrays import union
 from omnigraph.write.rules.words import no_place
 
 _KINDS = {
@@ -180,7 +177,7 @@ class TablePlan:
         ids = changes.ids.take(pa.array(rows))
         images = changes.read("before", rows)
         here = changes.read("after", rows).present
-        contested = places(ids, self.sides.ids)
+        contested = positions_in(ids, self.sides.ids)
         theirs = np.flatnonzero((contested >= 0) & ~_among(ids, undo.of_theirs))
         images = patched(images, theirs, self.sides.theirs.take(contested[theirs]))
         kept = np.flatnonzero(images.present)

@@ -14,12 +14,12 @@ from omnigraph.lang.source import Span
 from omnigraph.query import ast, typed
 from omnigraph.query.check import search
 from omnigraph.query.check.comparisons import conversion_hint, unknown_enum_value
-from omnigraph.query.check.constants import LISTS, SINGLE, compatible, exactly, nearest_f32
+from omnigraph.query.check.constants import LISTS, SINGLE, compatible, exactly
 from omnigraph.query.check.context import EDGE_COLUMNS, ID_TYPE, Context
 from omnigraph.query.check.given import Given, assigned_value
 from omnigraph.query.codes import Code
 from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
-from omnigraph.schema.property_values import ValueRefused, decode_blob
+from omnigraph.schema.property_values import ValueRefused, decode_blob, nearest_f32
 
 
 def check_assignments(

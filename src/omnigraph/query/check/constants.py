@@ -9,7 +9,6 @@ it is exactly the same number there; else it stays as it is.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +17,12 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.codes import Code
 from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.property_values import INTEGER_RANGES
+from omnigraph.schema.property_values import INTEGER_RANGES, nearest_f32
 from omnigraph.schema.temporal import day_of, instant_of, parse_day, parse_instant
 
 SINGLE = {s: PropertyType(scalar=s) for s in Scalar if s is not Scalar.VECTOR}
 """The plain type of each scalar."""
 LISTS = {s: PropertyType(scalar=s, is_list=True) for s in SINGLE}
-_F32 = struct.Struct("<f")
 _CONSTANTS = (
     ast.BoolLiteral,
     ast.IntLiteral,
@@ -130,14 +128,6 @@ def exactly(value: float, scalar: Scalar) -> int | float | None:
     if number != value:
         return None
     return number if scalar is Scalar.F64 or nearest_f32(number) == number else None
-
-
-def nearest_f32(number: float) -> float:
-    """The 32-bit float nearest to a number; infinite when out of range."""
-    try:
-        return _F32.unpack(_F32.pack(number))[0]
-    except OverflowError:
-        return math.copysign(math.inf, number)
 
 
 def compatible(one: Scalar, other: Scalar) -> bool:

@@ -16,7 +16,6 @@ from omnigraph.query.check.constants import (
     exactly,
     is_single,
     list_literal,
-    nearest_f32,
     single,
 )
 from omnigraph.query.check.context import Context
@@ -24,6 +23,7 @@ from omnigraph.query.check.expressions import TEXT_TESTS, arguments
 from omnigraph.query.check.scope import Bound, Scope
 from omnigraph.query.codes import Code
 from omnigraph.schema.catalog import NodeType, PropertyType, Scalar
+from omnigraph.schema.property_values import nearest_f32
 
 EDITS_DEFAULT = 2
 RRF_K_DEFAULT = 60

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.arrow.sets import Mask
 from omnigraph.errors import InternalError
 from omnigraph.query.exec.weights import total
 from omnigraph.query.topology.vertices import NOTHING, Vertices
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 FEW = 256
 """So few values are quicker through a set than through arrays."""
 Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 class NodeBinding:

@@ -3,9 +3,6 @@
 Keys become integers or floats that sort as the values do; ids are looked up only where rows tie.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.query import typed
 from omnigraph.query.exec.columns import numeric
 from omnigraph.query.exec.frame import Index

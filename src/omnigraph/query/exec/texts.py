@@ -6,9 +6,6 @@ A dictionary column is asked through its dictionary: the test runs once per dist
 only look their answer up. Text is compared by code points, which is the order of its UTF-8 bytes.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.query.exec.numbers import plain
 from omnigraph.query.exec.truth import Truth, from_arrow, valid_mask
 from omnigraph.query.typed import CompareOp

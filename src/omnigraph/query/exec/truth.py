@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Mask = npt.NDArray[np.bool_]
+from omnigraph.arrow.sets import Mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.arrow.sets import Positions
 from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.write.delta import CommittedState
-
-Positions = npt.NDArray[np.int64]
 
 
 class Base(CommittedState, Protocol):

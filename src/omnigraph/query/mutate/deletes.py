@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from omnigraph.arrow.sets import union
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.base import Base
@@ -19,7 +20,6 @@ from omnigraph.query.mutate.find import find_ids
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EntityKind, GraphType
 from omnigraph.write.delta import TableDelta, WriteMode
-from omnigraph.write.rules.arrays import union
 
 
 def type_of(catalog: Catalog, kind: EntityKind, name: str) -> GraphType:

@@ -4,18 +4,14 @@ Two nulls are the same; a null and a value are not. Numbers are the same when th
 that a zero can be given the other sign. Lists and vectors are compared element by element.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
-Mask = npt.NDArray[np.bool_]
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import Mask
 
 
 def differing(left: pa.Array, right: pa.Array) -> Mask:

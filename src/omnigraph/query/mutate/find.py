@@ -5,15 +5,12 @@
 Only what is needed is read: the columns of the condition first, whole rows for matches alone.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values, holds
 from omnigraph.query.mutate.access import access

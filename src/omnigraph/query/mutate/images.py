@@ -6,9 +6,6 @@ Beside the present image of every touched row stands the committed one it came f
 two are compared: a row that is what it was is not written.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import Mask
 from omnigraph.query.mutate.differ import differing
 from omnigraph.query.mutate.find import one_array
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 
-Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 
 

@@ -23,9 +23,6 @@ There are no stop words and there is no stemming.
 and folds each distinct word once; the two are held equal by tests.
 """
 
-# pyarrow.compute fills itself with functions when it is imported; a type checker sees none of them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import unicodedata
@@ -36,7 +33,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from omnigraph.arrow.compute import pc
 
 SEPARATOR, LETTER, IDEOGRAPH, ATTACHED = range(4)
 

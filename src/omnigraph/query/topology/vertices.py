@@ -7,9 +7,6 @@ first seen and keeps it, so adjacency in numbers survives commits that change no
 nothing about existence; ``PinnedVertices`` maps them to the rows of one version.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,8 +15,8 @@ from threading import RLock
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
 from omnigraph.storage.layout import Fragment, Offsets, Positions
 from omnigraph.storage.tables import Table
 

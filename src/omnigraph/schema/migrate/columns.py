@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_field, arrow_type
 from omnigraph.schema.catalog import Backfill, GraphType, Property
 from omnigraph.schema.migrate.exact import exactly
 from omnigraph.schema.migrate.types import TypeChange, type_change
-
-pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

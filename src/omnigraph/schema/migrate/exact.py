@@ -6,15 +6,13 @@ Numbers become numbers, elements of lists one by one. Texts are not parsed, and 
 what cannot be kept is null here, and the caller has to say so (ADR 0019).
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from omnigraph.arrow.compute import pc
 
 Column = TypeVar("Column", pa.Array, pa.ChunkedArray)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.write.rules.arrays import pc
+from omnigraph.arrow.compute import pc
 from omnigraph.write.rules.repeats import complete_rows, stable_hashes
 
 EXCHANGE_DDL = "bucket int, topic int, committed boolean, payload binary"

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.spark.check.digest import Rows, unpacked
@@ -32,7 +34,6 @@ from omnigraph.spark.check.found import (
 from omnigraph.spark.check.subject import FILE, LINE
 from omnigraph.spark.check.values import input_delta
 from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
-from omnigraph.write.rules.arrays import among, pc, strings, true_at, union, without
 from omnigraph.write.rules.findings import Finding, row_finding, row_violation
 from omnigraph.write.rules.identity import identity_members
 from omnigraph.write.rules.image import TableImage

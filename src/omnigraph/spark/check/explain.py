@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import among
 from omnigraph.spark.check.digest import (
     EXCHANGE_DDL,
     Digest,
@@ -33,7 +35,6 @@ from omnigraph.spark.check.values import ValuesAsked, tell_values
 from omnigraph.spark.errors import task
 from omnigraph.spark.scan import Scan
 from omnigraph.storage.pieces import Piece
-from omnigraph.write.rules.arrays import among, pc
 from omnigraph.write.rules.repeats import find_repeats
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import among
 from omnigraph.spark.check.digest import COUNTS, Numbers, Texts, Topic, Tuples, unpacked
-from omnigraph.write.rules.arrays import among, pc
 from omnigraph.write.rules.repeats import find_repeats
 
 ANSWERS_DDL = "question int, n bigint"

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import true_at, union, without
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.write.delta import CommittedState
-from omnigraph.write.rules.arrays import pc, true_at, union, without
 from omnigraph.write.rules.findings import Finding, row_violation
 from omnigraph.write.rules.image import TableImage, bounded
 from omnigraph.write.rules.words import out_of_bounds

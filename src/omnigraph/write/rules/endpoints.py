@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.write.delta import NO_IDS, CommittedState
-from omnigraph.write.rules.arrays import Job, among, pc, run, strings, true_at, union, without
 from omnigraph.write.rules.findings import Finding, row_finding
 from omnigraph.write.rules.image import TableImage
+from omnigraph.write.rules.jobs import Job, run
 from omnigraph.write.rules.words import end_missing, survivor
 
 

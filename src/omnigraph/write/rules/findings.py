@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.arrow.sets import Positions
 from omnigraph.errors import Violation
 from omnigraph.write.delta import TableDelta
-
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

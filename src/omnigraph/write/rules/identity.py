@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import true_at
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
 from omnigraph.write.delta import TableDelta
-from omnigraph.write.rules.arrays import pc, true_at
 from omnigraph.write.rules.findings import Finding, member_values, row_finding
 from omnigraph.write.rules.words import not_derived, single
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, GraphType
 from omnigraph.write.delta import NO_IDS, CommittedState, GraphDelta, TableDelta, WriteMode
-from omnigraph.write.rules.arrays import among, pc, strings, true_at, union, without
 from omnigraph.write.rules.findings import Positions
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.write.rules.arrays import pc
+from omnigraph.arrow.compute import pc
 
 _parser: Any = importlib.import_module("re._parser")
 """Not public in Python; an operation that this module does not know stays with Python's engine."""

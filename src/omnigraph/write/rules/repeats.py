@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.write.rules.arrays import pc
+from omnigraph.arrow.compute import pc
 from omnigraph.write.rules.findings import Positions
 
 Hashes = npt.NDArray[np.uint64]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import true_at
 from omnigraph.schema.identity import is_keyed
 from omnigraph.write.delta import CommittedState, TableDelta, WriteMode
-from omnigraph.write.rules.arrays import pc, true_at
 from omnigraph.write.rules.findings import Finding, member_values, row_finding
 from omnigraph.write.rules.identity import identity_members
 from omnigraph.write.rules.image import TableImage, conflicts

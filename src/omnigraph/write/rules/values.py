@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import NO_POSITIONS, true_at
 from omnigraph.schema.catalog import Check, NodeType, Property, Range, Scalar
 from omnigraph.write.delta import TableDelta
-from omnigraph.write.rules.arrays import NO_POSITIONS, pc, true_at
 from omnigraph.write.rules.findings import Finding, Positions, row_finding
 from omnigraph.write.rules.identity import identity_members
 from omnigraph.write.rules.patterns import texts_without

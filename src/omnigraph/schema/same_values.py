@@ -7,9 +7,6 @@ else, floats are compared by their bits (a NaN is itself, ``-0.0`` is not ``0.0`
 vectors and blobs by what they hold.
 """
 
-# pyarrow.compute makes its functions at import time, where no type checker sees them.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,12 +14,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import Mask
 from omnigraph.errors import InternalError
 from omnigraph.schema.json_text import json_text
-
-Mask = npt.NDArray[np.bool_]
 
 
 def same_values(a: pa.Array | pa.ChunkedArray, b: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:

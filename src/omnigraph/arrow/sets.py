@@ -1,0 +1,66 @@
+"""Columns as sets: which values are among others, at which positions, which are distinct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.arrow.compute import pc
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+NO_POSITIONS: Positions = np.empty(0, dtype=np.int64)
+
+
+def among(values: Column, known: Column) -> Column:
+    """A mask of the values that are known; a null is not. A single one needs no hash table."""
+    if len(known) == 1 and known.null_count == 0:
+        return pc.fill_null(pc.equal(values, known[0]), False)
+    return pc.is_in(values, value_set=known, skip_nulls=True)
+
+
+def without(values: pa.Array, known: Column) -> pa.Array:
+    """The values that are not known."""
+    if not len(values) or not len(known):
+        return values
+    return values.filter(pc.invert(among(values, known)))
+
+
+def true_at(mask: Column) -> Positions:
+    """Positions where a mask is true; null counts as false."""
+    if isinstance(mask, pa.ChunkedArray):
+        mask = mask.combine_chunks()
+    if not len(mask) or not mask.true_count:
+        return NO_POSITIONS
+    return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
+
+
+def positions_in(wanted: pa.Array, known: pa.Array) -> Positions:
+    """Where each value stands in the other array; -1 if it does not."""
+    if not len(known):
+        return np.full(len(wanted), -1, np.int64)
+    if wanted.type != known.type:
+        wanted, known = wanted.cast(pa.large_string()), known.cast(pa.large_string())
+    found = pc.index_in(wanted, value_set=known)
+    return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def strings(column: Column) -> pa.StringArray:
+    """The column as one string array."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return array if array.type == pa.string() else array.cast(pa.string())
+
+
+def union(columns: Sequence[Column]) -> pa.StringArray:
+    """The distinct strings of all columns, in order of first appearance, without null."""
+    chunks: list[pa.Array] = []
+    for column in columns:
+        chunks += column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    distinct = pc.unique(pa.chunked_array(chunks, pa.string()))
+    return distinct.drop_null() if distinct.null_count else distinct
