@@ -4,10 +4,10 @@
     SEED=1 FROM=600 STEPS=10000 pytest …                              those from a step on
     HISTORY='[["load",1],…]' pytest …                                 one that failed
 
-Histories have 200 steps: longer ones meet nothing new, and a check of everything after every step
-takes longer the more there is. After every step each branch shows what the model says, kept commits
-show what they showed, a check finds nothing. A history that fails is made as short as it gets
-before it is told, and a long run goes on with the next one.
+After every step the branches that moved show what the model says and kept commits show what they
+showed; every fifth step (in short histories every one) all branches do and a full check finds
+nothing; every twentieth of a long run loads again what is published. Histories have 200 steps: longer ones meet nothing
+new. One that fails is made as short as it gets before it is told; a long run goes on with the next.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_a_history_of_everything_is_what_the_model_says(seed: int) -> None:
     differences: list[str] = []
     for first in range(FROM, STEPS, STEPS_OF_ONE):
         steps = steps_of(f"{seed} from {first}", min(STEPS_OF_ONE, STEPS - first))
-        failed = fails(steps, thorough=soak)
+        failed = fails(steps, long=soak)
         if failed is not None:
             place, why = failed
             small, again = shrunk(steps[: place + 1], why)
