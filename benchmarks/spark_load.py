@@ -36,7 +36,8 @@ from omnigraph.spark.input import parse_input
 from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.spark.staging import Incoming, LoadFiles
 from omnigraph.write.delta import WriteMode
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import WriteRequest
 from omnigraph.write.stage import BulkChange
 from omnigraph.write.txn import WriteTxn
 

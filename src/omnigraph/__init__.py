@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from omnigraph.branch.diff import Diff
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.branch.merge.result import MergeResult
+    from omnigraph.housekeeping.audit import Recovered
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.query.engine import Explanation
     from omnigraph.query.search.embedding import Embedder
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from omnigraph.upkeep.schema_apply import SchemaApplyResult
     from omnigraph.upkeep.status import GraphStatus
     from omnigraph.version import __version__
-    from omnigraph.write.audit import Recovered
 
 __all__ = [
     "AlreadyExistsError",
@@ -135,7 +135,7 @@ _HOMES = {
     "OptimizeResult": "omnigraph.upkeep.optimize",
     "PendingIntent": "omnigraph.upkeep.recovery",
     "QueryResult": "omnigraph.results",
-    "Recovered": "omnigraph.write.audit",
+    "Recovered": "omnigraph.housekeeping.audit",
     "RecoveryReport": "omnigraph.upkeep.recovery",
     "RepairReport": "omnigraph.upkeep.repair",
     "Resolution": "omnigraph.branch.merge.resolve",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import omnigraph
+from omnigraph.housekeeping.projection import COMMITS_PER_TURN
 from omnigraph.testing.measure import measure
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.write.projection import COMMITS_PER_TURN
 
 TYPES = 200
 OPTIMIZE_REQUESTS_PER_TYPE_MAX = 40

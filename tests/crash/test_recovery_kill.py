@@ -19,11 +19,11 @@ import pytest
 import omnigraph
 from omnigraph.clock import SystemClock
 from omnigraph.failpoints import FailPoint, armed
+from omnigraph.housekeeping.audit import RecoveryKind
+from omnigraph.housekeeping.intents import LEASE_S
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.rendezvous import Rendezvous
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR, IntentState
-from omnigraph.write.audit import RecoveryKind
-from omnigraph.write.intents import LEASE_S
 
 SCHEMA = """
 node Person { name: String @key  age: I64? @index }

@@ -18,9 +18,9 @@ import pytest
 import omnigraph
 from omnigraph.clock import SystemClock
 from omnigraph.failpoints import FailPoint, armed
+from omnigraph.housekeeping.intents import LEASE_S
 from omnigraph.testing.clock import ManualClock
 from omnigraph.upkeep.recovery import RecoveryReport, recover
-from omnigraph.write.intents import LEASE_S
 
 SCHEMA = """
 node Person { name: String @key  age: I64? @index }

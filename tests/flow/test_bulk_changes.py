@@ -20,7 +20,8 @@ from omnigraph.storage.bulk import (
 )
 from omnigraph.storage.changes import Append, Patch, Replace
 from omnigraph.write.plan import Action
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, WriteRequest
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 

@@ -16,7 +16,7 @@ from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
 from omnigraph.write import lens, publish
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
-from omnigraph.write.publish import WriteRequest
+from omnigraph.write.request import WriteRequest
 from omnigraph.write.validate import TableOutcome, Validated
 
 SCHEMA = """

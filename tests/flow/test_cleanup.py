@@ -12,6 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.housekeeping.intents import Lease
 from omnigraph.manifest.snapshot import MAIN, TableChange
 from omnigraph.manifest.sweeps import numbers
 from omnigraph.schema.arrow import table_schema
@@ -20,9 +21,9 @@ from omnigraph.storage.objects import Objects
 from omnigraph.testing.clock import ManualClock
 from omnigraph.upkeep.cleanup import CleanupReport, cleanup
 from omnigraph.upkeep.retention import Policy
-from omnigraph.write.intents import Lease
 from omnigraph.write.plan import Action as Does
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -357,7 +358,13 @@ def test_a_long_write_that_lives_is_spared(graph: omnigraph.Graph) -> None:
         return made[0]
 
     receipt = publish(
-        repository, WriteRequest(kind="load", branch=MAIN, prepare=prepare, long=True)
+        repository,
+        WriteRequest(
+            kind="load",
+            branch=MAIN,
+            prepare=prepare,
+            requires=Requires.LEASE,
+        ),
     )
     graph.settle()
     assert receipt.commit is not None
@@ -537,7 +544,7 @@ def test_a_long_write_begins_after_the_cleanups_that_were(graph: omnigraph.Graph
             kind="load",
             branch=MAIN,
             prepare=lambda txn: made.get("it") or prepare(txn),
-            long=True,
+            requires=Requires.LEASE,
         )
         assert publish(graph._repository, request).commit is not None
     with omnigraph.open(graph.uri) as fresh:

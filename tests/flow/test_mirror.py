@@ -17,11 +17,11 @@ from lance import LanceDataset
 
 import omnigraph
 from omnigraph.failpoints import Action, FailPoint, armed
+from omnigraph.housekeeping.mirror import RECORD, _note, shown_now
+from omnigraph.housekeeping.projection import COMMITS_PER_TURN
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.storage.mirror import VERSIONS_KEPT, MirrorState, mirror_head, mirror_path
 from omnigraph.storage.tables import Table
-from omnigraph.write.mirror import RECORD, _note, shown_now
-from omnigraph.write.projection import COMMITS_PER_TURN
 
 SCHEMA = """
 node Person { name: String @key  age: I64? }
@@ -376,7 +376,7 @@ def test_nothing_of_another_program_is_removed_unseen(
                 foreign.delete("true")
             return shown_now(repository, name)
 
-        monkeypatch.setattr("omnigraph.write.mirror.shown_now", too_late)
+        monkeypatch.setattr("omnigraph.housekeeping.mirror.shown_now", too_late)
         assert graph.upkeep.mirror()[type_name] == "drifted"
         assert lance.dataset(foreign.uri).count_rows() == 0
         assert lance.dataset(foreign.uri).version == foreign.version
@@ -388,7 +388,7 @@ def test_what_is_noted_down_is_what_was_mirrored(
     """Somebody publishes after a table was mirrored, and before that is noted down."""
     graph.upkeep.mirror()
     graph.load([person("cy")])
-    note = "omnigraph.write.mirror._note"
+    note = "omnigraph.housekeeping.mirror._note"
 
     def load_and_note(*args, now=_note):
         monkeypatch.undo()

@@ -20,7 +20,8 @@ from omnigraph.storage.strict import OutcomeUnknownError
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.racers import SCHEMA
 from omnigraph.testing.requests import Fault
-from omnigraph.write import publish
+from omnigraph.write import races
+from omnigraph.write.outcome import Outcome
 
 COMMIT = {"operation": "PUT", "path": "__manifest/_versions"}
 
@@ -89,7 +90,7 @@ def test_a_bad_stream_stays_bad_when_the_graph_moves_meanwhile(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mine._repository.branch("main"), "refresh", moving)
         with pytest.raises(omnigraph.InputError):
-            patch.setattr(publish, "ATTEMPTS_MAX", 3)
+            patch.setattr(races, "ATTEMPTS_MAX", 3)
             mine.load(source(), mode=mode, **options)
             raise AssertionError("must be refused")
     assert names(other) == ["a", "b"]
@@ -195,17 +196,17 @@ def test_a_failed_second_attempt_does_not_settle_the_first(graphs, monkeypatch) 
 
 
 def test_a_taken_version_settles_an_open_outcome(graphs, monkeypatch) -> None:
-    """Somebody else has the version that our lost commit wanted: it can never arrive."""
+    """Another writer has the version that our lost commit wanted: it can never arrive."""
     mine, other = graphs
     store = mine._repository.branch("main").store
     Commits(monkeypatch, store, NO_ANSWER)
-    real = publish._Operation._resolve
+    real = Outcome.resolve
 
-    def resolve(self, txn, failure):
+    def resolve(self, base, failure):
         other.load(person("c"))
-        return real(self, txn, failure)
+        return real(self, base, failure)
 
-    monkeypatch.setattr(publish._Operation, "_resolve", resolve)
+    monkeypatch.setattr(Outcome, "resolve", resolve)
     with pytest.raises(omnigraph.ConstraintError, match="'c' exists already"):
         mine.load(person("c"))
     mine.settle()
@@ -226,17 +227,16 @@ def test_a_store_that_never_answers_ends_in_an_open_outcome(graphs, monkeypatch)
 
 
 def test_a_reader_of_the_same_handle_cannot_move_the_ground_of_a_retry(graphs, monkeypatch) -> None:
-    """Between judging the new head and pinning it, somebody publishes and a reader looks."""
+    """Between looking at the new head and pinning it, another writer publishes and a reader looks."""
     mine, other = graphs
-    real = publish._back_off_s
+    real = races.back_off
 
-    def back_off_s(repository, attempt, attempt_s):
-        monkeypatch.setattr(publish, "_back_off_s", real)
+    def back_off(repository, attempt, attempt_s):
+        monkeypatch.setattr(races, "back_off", real)
         other.load(person("dup"))
         mine.snapshot()
-        return 0.0
 
-    monkeypatch.setattr(publish, "_back_off_s", back_off_s)
+    monkeypatch.setattr(races, "back_off", back_off)
     with (
         armed(FailPoint.PUBLISH_BEFORE_COMMIT, lambda: other.load(city("x"))),
         pytest.raises(omnigraph.ConstraintError, match="'dup' exists already"),

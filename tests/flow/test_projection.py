@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.housekeeping.projection import COMMITS_PER_TURN, PROJECTION_PATH, project
 from omnigraph.storage.records import Records, add_missing
-from omnigraph.write.projection import COMMITS_PER_TURN, PROJECTION_PATH, project
 
 SCHEMA = "node Person { name: String @key }"
 

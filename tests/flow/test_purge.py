@@ -10,10 +10,10 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import FailPoint, armed
+from omnigraph.housekeeping.intents import Lease
 from omnigraph.storage.objects import Objects
 from omnigraph.upkeep.cleanup import cleanup
 from omnigraph.upkeep.retention import Policy
-from omnigraph.write.intents import Lease
 
 SCHEMA = """
 node Person { name: String @key  secret: String?  age: I64? @index }

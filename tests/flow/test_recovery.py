@@ -11,6 +11,9 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.housekeeping import audit
+from omnigraph.housekeeping.audit import RecoveryKind, recoveries
+from omnigraph.housekeeping.intents import LEASE_S, Lease
 from omnigraph.testing.clock import ManualClock
 from omnigraph.upkeep.recovery import (
     RECOVERY_ACTOR,
@@ -20,9 +23,6 @@ from omnigraph.upkeep.recovery import (
     quarantined,
     recover,
 )
-from omnigraph.write import audit
-from omnigraph.write.audit import RecoveryKind, recoveries
-from omnigraph.write.intents import LEASE_S, Lease
 
 SCHEMA = "node Person { name: String @key }\nedge Knows: Person -> Person"
 NOW_US = 1_900_000_000_000_000

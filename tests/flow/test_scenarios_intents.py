@@ -29,11 +29,11 @@ from scenario_support import (
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.housekeeping.audit import RecoveryKind
+from omnigraph.housekeeping.intents import LEASE_S, Lease, intent_name
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.requests import Fault, Request
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR, IntentState, recover
-from omnigraph.write.audit import RecoveryKind
-from omnigraph.write.intents import LEASE_S, Lease, intent_name
 
 AUDIT = "_graph_commit_recoveries.lance"
 

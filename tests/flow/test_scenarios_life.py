@@ -31,9 +31,9 @@ from scenario_support import (
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.requests import Fault
-from omnigraph.write.audit import RecoveryKind
 
 STEPS = (
     FailPoint.SCHEMA_AFTER_OBJECTS,

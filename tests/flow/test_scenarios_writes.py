@@ -26,8 +26,8 @@ from scenario_support import (
 
 import omnigraph
 from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR
-from omnigraph.write.audit import RecoveryKind
 
 STAGING = (
     (FailPoint.STAGE_AFTER_COMMIT, 0),

@@ -13,7 +13,8 @@ from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.schema.arrow import table_schema
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, WriteRequest
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  photo: Blob?  tags: [String]?  face: Vector(2)? }

@@ -18,6 +18,7 @@ LAYERS = (
     ("schema",),
     ("storage",),
     ("manifest",),
+    ("housekeeping",),
     ("write",),
     ("input", "results"),
     ("query", "branch"),

@@ -16,7 +16,8 @@ from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
 from omnigraph.storage.changes import Append
 from omnigraph.write.plan import Action
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -177,4 +178,12 @@ def bulk_load(graph: Any, branch: str, name: str, while_it_runs: Callable[[], No
             while_it_runs()
         return made[0]
 
-    publish(graph._repository, WriteRequest(kind="load", branch=branch, prepare=prepare, long=True))
+    publish(
+        graph._repository,
+        WriteRequest(
+            kind="load",
+            branch=branch,
+            prepare=prepare,
+            requires=Requires.LEASE,
+        ),
+    )

@@ -20,8 +20,8 @@ from hypothesis.stateful import (
 
 import omnigraph
 from omnigraph.errors import OmnigraphError
+from omnigraph.housekeeping.mirror import type_name
 from omnigraph.storage.mirror import mirror_path
-from omnigraph.write.mirror import type_name
 
 VALUES: dict[str, list[Any]] = {
     "I32": [1, -5, None],

@@ -12,18 +12,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import UsageError
+from omnigraph.housekeeping.intents import LEASE_S
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.manifest.sweeps import GRACE_S
-from omnigraph.write.intents import LEASE_S
 
 if TYPE_CHECKING:
+    from omnigraph.housekeeping.audit import Recovered
     from omnigraph.upkeep.check import CheckReport
     from omnigraph.upkeep.cleanup import CleanupReport
     from omnigraph.upkeep.recovery import PendingIntent, RecoveryReport
     from omnigraph.upkeep.repair import RepairReport
     from omnigraph.upkeep.status import GraphStatus
-    from omnigraph.write.audit import Recovered
 
 Span = timedelta | float
 """A length of time; a number is seconds."""
@@ -67,7 +67,7 @@ class Recovery:
 
     def audit(self) -> tuple[Recovered, ...]:
         """Everything that was recovered so far, oldest first."""
-        from omnigraph.write.audit import recoveries
+        from omnigraph.housekeeping.audit import recoveries
 
         return tuple(recoveries(self._opened()))
 
@@ -145,8 +145,8 @@ class Upkeep:
         ``current``, ``lagging`` or ``drifted``: the last one was changed by another program.
         """
         from omnigraph.branch.history import branch_heads
-        from omnigraph.write.mirror import mirror_main
-        from omnigraph.write.projection import project
+        from omnigraph.housekeeping.mirror import mirror_main
+        from omnigraph.housekeeping.projection import project
 
         repository = self._opened()
         project(repository, *branch_heads(repository).values())

@@ -11,7 +11,8 @@ from omnigraph.branch.diff import Diff
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.write.delta import Adoption
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 
@@ -43,7 +44,6 @@ def reset_branch(
             message=message,
             # What is left behind is what was looked at: a commit in between would vanish unseen.
             expected_commit=expected_commit or head.head.id,
-            even_if_empty=True,
-            on_newest=True,
+            requires=Requires.COMMIT | Requires.NEWEST_HEAD,
         ),
     )

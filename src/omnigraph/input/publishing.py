@@ -31,7 +31,8 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, TableChange
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.stage import work_of
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import validate
@@ -129,7 +130,7 @@ def load_rows(
             prepare=source.delta,
             actor=actor,
             message=message,
-            on_newest=mode is WriteMode.OVERWRITE,
+            requires=Requires.NEWEST_HEAD if mode is WriteMode.OVERWRITE else Requires.NOTHING,
         ),
     )
     return receipt, source.rows

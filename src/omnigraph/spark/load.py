@@ -35,7 +35,8 @@ from omnigraph.spark.progress import Watch
 from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.spark.staging import Incoming, LoadFiles
 from omnigraph.write.delta import WriteMode
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange
 from omnigraph.write.txn import WriteTxn
 
@@ -71,8 +72,7 @@ def bulk_load(
                     prepare=running.prepare,
                     actor=load.actor,
                     message=load.message,
-                    on_newest=load.mode is WriteMode.OVERWRITE,
-                    long=True,
+                    requires=Requires.LEASE,
                 ),
             )
         except (InputError, ConstraintError):

@@ -25,7 +25,7 @@ from omnigraph.spark.pinning import opened
 from omnigraph.storage.location import Location
 from omnigraph.storage.streams import open_input, open_output, remove_below
 from omnigraph.write.delta import WriteMode
-from omnigraph.write.publish import Receipt
+from omnigraph.write.request import Receipt
 
 SOURCE_NAME = "DataFrame"
 

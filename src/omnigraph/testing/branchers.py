@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph import graph as graphs
+from omnigraph.api import graph as graphs
 
 NAMES = ("x", "y", "z")
 

@@ -7,7 +7,7 @@ merge brings back after somebody deleted it.
 
 from __future__ import annotations
 
-from omnigraph import graph as graphs
+from omnigraph.api import graph as graphs
 from omnigraph.branch.merge.run import merge
 from omnigraph.errors import ConstraintError, MergeConflictError
 from omnigraph.testing.mutators import PEOPLE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from omnigraph import graph as graphs
+from omnigraph.api import graph as graphs
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec.evaluate import Values

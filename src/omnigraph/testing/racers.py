@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from omnigraph import graph as graphs
+from omnigraph.api import graph as graphs
 from omnigraph.errors import OmnigraphError
 from omnigraph.input import publishing as publishing  # With the next: imported before the fork,
 from omnigraph.query import engine as engine  # so that a racer races, and does not import.

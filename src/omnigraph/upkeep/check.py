@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.errors import OmnigraphError
+from omnigraph.housekeeping.mirror import type_name
 from omnigraph.manifest.refs import branch_names, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TablePin
@@ -32,7 +33,6 @@ from omnigraph.upkeep.recovery import IntentState, pending_intents, quarantined
 from omnigraph.upkeep.retention import whole_states
 from omnigraph.upkeep.row_check import check_counts, check_rules
 from omnigraph.upkeep.states import States
-from omnigraph.write.mirror import type_name
 
 RESTORE = "restore it from a copy of the graph"
 CORRECT = "correct the rows with 'omnigraph mutate' or a load with --mode merge"

@@ -34,6 +34,9 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.housekeeping.intents import LEASE_S, Intent
+from omnigraph.housekeeping.mirror import mirror_main
+from omnigraph.housekeeping.projection import project
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, Snapshot
 from omnigraph.manifest.sweeps import SweepRecord, numbers, record_object
@@ -42,9 +45,6 @@ from omnigraph.upkeep.recovery import IntentState, pending_intents, recover
 from omnigraph.upkeep.retention import Policy, Retained, retained
 from omnigraph.upkeep.states import States
 from omnigraph.upkeep.sweep import Cleaned, Mark, Marks, Progress, Sweep, mark_here
-from omnigraph.write.intents import LEASE_S, Intent
-from omnigraph.write.mirror import mirror_main
-from omnigraph.write.projection import project
 from omnigraph.write.publish import restate
 
 LOOKS_MAX = 64

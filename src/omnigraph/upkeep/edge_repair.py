@@ -23,7 +23,8 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.upkeep.indexes import named_types
 from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 DELETER = "omnigraph:repair:force"
@@ -121,8 +122,7 @@ def _delete(
         prepare=prepare,
         actor=DELETER,
         message=message,
-        on_newest=True,
-        decides_anew=True,
+        requires=Requires.NEWEST_HEAD | Requires.OWN_DECISION,
     )
     commit = publish(repository, request).commit
     return [commit] if commit is not None else []

@@ -26,7 +26,8 @@ from omnigraph.upkeep.indexes import buildable, named_types, wanted_indexes
 from omnigraph.upkeep.retention import whole_states
 from omnigraph.upkeep.states import States
 from omnigraph.write.plan import Action
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -251,7 +252,7 @@ class _Replacing:
             prepare=self.prepare,
             actor=REPAIRER,
             message=message,
-            on_newest=True,
+            requires=Requires.NEWEST_HEAD,
         )
         commit = publish(repository, request).commit
         return [commit] if commit is not None else []

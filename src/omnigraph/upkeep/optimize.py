@@ -19,6 +19,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from omnigraph.errors import UsageError
+from omnigraph.housekeeping.mirror import type_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
@@ -32,9 +33,9 @@ from omnigraph.upkeep.indexes import (
     table_state,
     wanted_indexes,
 )
-from omnigraph.write.mirror import type_name
 from omnigraph.write.plan import Action
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -154,7 +155,7 @@ def _run(
         prepare=work.prepare,
         actor=actor,
         message=message,
-        on_newest=True,
+        requires=Requires.NEWEST_HEAD,
     )
     commit = publish(repository, request).commit
     pins = repository.branch(branch).head.snapshot.pins

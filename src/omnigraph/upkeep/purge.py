@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from omnigraph.errors import OmnigraphError
+from omnigraph.housekeeping.intents import LEASE_S
 from omnigraph.manifest.refs import find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
@@ -25,7 +26,6 @@ from omnigraph.upkeep.cleanup import forget_records, give_up, running_writes
 from omnigraph.upkeep.retention import Retained, retained_without
 from omnigraph.upkeep.states import States
 from omnigraph.upkeep.sweep import Marks, Sweep, mark_here
-from omnigraph.write.intents import LEASE_S
 
 AFTERWARDS = "omnigraph cleanup --keep 1 --confirm"
 

@@ -27,12 +27,9 @@ from typing import Any
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
-from omnigraph.write.audit import Recovered, RecoveryKind, record_recoveries
-from omnigraph.write.delta import Adoption
-from omnigraph.write.heal import HEAL_AFTER_S, rolled_forward
-from omnigraph.write.intents import (
+from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
+from omnigraph.housekeeping.heal import HEAL_AFTER_S, rolled_forward
+from omnigraph.housekeeping.intents import (
     LEASE_S,
     PREFIX,
     QUARANTINE,
@@ -41,7 +38,11 @@ from omnigraph.write.intents import (
     published_as,
     read_intents,
 )
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
+from omnigraph.write.delta import Adoption
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 RECOVERY_ACTOR = "omnigraph:recovery"
@@ -354,9 +355,8 @@ def _publish_revocation(
             prepare=prepare,
             actor=RECOVERY_ACTOR,
             message=f"gave up {', '.join(ids)}"[:4000],
-            on_newest=True,
-            even_if_empty=True,
             revokes=ids,
+            requires=Requires.NEWEST_HEAD | Requires.COMMIT,
         ),
     )
     repository.settle()  # The next look sees no intent of recovery itself.

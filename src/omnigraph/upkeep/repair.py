@@ -37,6 +37,7 @@ from omnigraph.branch.delta import differs, table_delta
 from omnigraph.branch.history import branch_heads
 from omnigraph.branch.types import ColumnPair, TypePair
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
+from omnigraph.housekeeping.mirror import mirror_main, shown_now, type_name
 from omnigraph.input.loaded_rows import settle_ids
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
@@ -56,8 +57,8 @@ from omnigraph.upkeep.index_check import IndexRepair, repair_indexes
 from omnigraph.upkeep.indexes import named_types
 from omnigraph.upkeep.name_check import NameAction, NameRepair, repair_names
 from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
-from omnigraph.write.mirror import mirror_main, shown_now, type_name
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 FORCER = "omnigraph:repair:force"
@@ -329,8 +330,7 @@ class _Repair:
             prepare=prepare,
             actor=FORCER,
             message=self._message,
-            on_newest=True,
-            decides_anew=True,
+            requires=Requires.NEWEST_HEAD | Requires.OWN_DECISION,
         )
         commit = publish(self._repository, request).commit
         if commit is not None:

@@ -40,7 +40,8 @@ from omnigraph.upkeep.purge import PurgeReport, hard_drops, purge
 from omnigraph.write.conformity import broken_rules
 from omnigraph.write.lens import Lens
 from omnigraph.write.plan import Action
-from omnigraph.write.publish import WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.reshaping import (
     TypePair,
     accept_schema,
@@ -137,8 +138,7 @@ def schema_apply(
         actor=actor,
         message=message,
         expected_commit=expected_commit,
-        on_newest=True,
-        even_if_empty=True,
+        requires=Requires.NEWEST_HEAD | Requires.COMMIT,
     )
     commit: GraphCommit | None = None
     with suppress(_Done):

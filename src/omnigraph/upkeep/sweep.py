@@ -17,6 +17,8 @@ from typing import Any
 
 from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.housekeeping.intents import Intent
+from omnigraph.housekeeping.mirror import type_name
 from omnigraph.manifest.refs import BRANCHES, superseded
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, ManifestPlace
@@ -25,8 +27,6 @@ from omnigraph.storage.names import TableVersion, version_of
 from omnigraph.storage.objects import StoredObject
 from omnigraph.storage.reach import table_files, transaction_base
 from omnigraph.upkeep.retention import Retained
-from omnigraph.write.intents import Intent
-from omnigraph.write.mirror import type_name
 
 DELETE_BATCH = 500
 OPEN_BATCH = 64

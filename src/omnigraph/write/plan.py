@@ -14,12 +14,11 @@ from enum import StrEnum
 from typing import Any
 
 from omnigraph.errors import ConflictError, ErrorKind, UsageError
+from omnigraph.housekeeping.intents import INTENT_FORMAT
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 
 ACTOR_LENGTH_MAX = 256
 MESSAGE_LENGTH_MAX = 4096
-INTENT_FORMAT = 1
-"""Of the intent object. One of a higher number is not understood, and is not guessed at."""
 
 
 def check_lineage_text(actor: object, message: object) -> None:

@@ -14,11 +14,11 @@ from contextlib import suppress
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
+from omnigraph.housekeeping.heal import heal_once
+from omnigraph.housekeeping.mirror import mirror_main
+from omnigraph.housekeeping.projection import is_due, project
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN, Snapshot
-from omnigraph.write.heal import heal_once
-from omnigraph.write.mirror import mirror_main
-from omnigraph.write.projection import is_due, project
 
 
 def settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import Target, find_commit
 from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.plan import check_lineage_text
-from omnigraph.write.publish import WriteRequest
+from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 REVERT_ID_LENGTH = 10
@@ -89,7 +89,6 @@ def revert(
         prepare=prepare,
         actor=actor,
         message=message if message is not None else f"revert {commit.id}",
-        on_newest=True,
-        decides_anew=True,
+        requires=Requires.NEWEST_HEAD | Requires.OWN_DECISION,
     )
     return carry_out(repository, work, request, dry_run=dry_run)

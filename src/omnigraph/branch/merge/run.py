@@ -41,7 +41,8 @@ from omnigraph.write.conformity import broken_rules
 from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.reshaping import accept_schema, continued
 from omnigraph.write.stage import changes_of, work_of
 from omnigraph.write.txn import WriteTxn
@@ -88,10 +89,8 @@ def merge(
         prepare=work.prepare,
         actor=actor,
         message=message,
-        on_newest=True,
-        decides_anew=True,
         merged=theirs.head,
-        even_if_empty=True,
+        requires=Requires.NEWEST_HEAD | Requires.OWN_DECISION | Requires.COMMIT,
     )
     return carry_out(repository, work, request, dry_run=dry_run)
 

@@ -22,7 +22,8 @@ from omnigraph.query.mutate.deletes import delete, type_of
 from omnigraph.query.mutate.writes import Numbered, write_type
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import GraphDelta, TableDelta
-from omnigraph.write.publish import Receipt, WriteRequest, publish
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 
@@ -77,7 +78,7 @@ def run_mutation(
             actor=actor,
             message=message,
             expected_commit=expected_commit,
-            decides_anew=True,
+            requires=Requires.OWN_DECISION,
         ),
     )
     return MutationOutcome(

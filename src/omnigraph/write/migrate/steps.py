@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph.errors import OmnigraphError
+from omnigraph.housekeeping.mirror import mirror_main
 from omnigraph.manifest.repository import Branch, Repository
 from omnigraph.manifest.snapshot import MAIN
-from omnigraph.write.mirror import mirror_main
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

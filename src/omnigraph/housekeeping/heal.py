@@ -12,10 +12,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from omnigraph.errors import OmnigraphError
+from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
+from omnigraph.housekeeping.intents import Intent, published_as, read_intents
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit
-from omnigraph.write.audit import Recovered, RecoveryKind, record_recoveries
-from omnigraph.write.intents import Intent, published_as, read_intents
 
 HEAL_AFTER_S = 60
 

@@ -21,8 +21,9 @@ from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.refs import branch_path
 from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.storage.objects import Objects, StoredObject
-from omnigraph.write.plan import INTENT_FORMAT
 
+INTENT_FORMAT = 1
+"""Of the intent object. One of a higher number is not understood, and is not guessed at."""
 PREFIX = "__recovery"
 QUARANTINE = f"{PREFIX}/unreadable"
 LEASE_S = 3600

@@ -1,0 +1,109 @@
+"""What became of a commit that did not succeed plainly.
+
+    commit sent -> lost race, or no answer -> [outcome] -> ours is there, or the newest head
+
+A conditional create that is retried by the network layer reports a conflict with itself, and a
+commit whose answer was lost may have landed. So the write looks for its own commit in the lineage,
+back to the snapshot that the attempt replaced.
+"""
+
+from __future__ import annotations
+
+from omnigraph.errors import CommitUnknownError, FormatError, OmnigraphError
+from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.repository import Branch
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.store import Head
+from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
+
+UNKNOWN_OUTCOMES_MAX = 3
+
+
+class Outcome:
+    """What one write knows of the commits it sent."""
+
+    def __init__(self, branch: Branch, lineage: Lineage, operation_id: str) -> None:
+        self._branch = branch
+        self._lineage = lineage
+        self._id = operation_id
+        self._sent = False
+        """A commit was sent, and its outcome is not known yet."""
+        self._pending = False
+        """A commit was sent, is not there, and could still arrive: its version is not taken."""
+        self._unknown_count = 0
+
+    @property
+    def may_land(self) -> bool:
+        """Whether the write may be published although nothing says so."""
+        return self._sent or self._pending
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a commit is on its way."""
+        return self._sent
+
+    def sending(self) -> None:
+        """From here on the commit may be there."""
+        self._sent = True
+
+    def resolve(
+        self, base: Snapshot, failure: LostRaceError | OutcomeUnknownError
+    ) -> tuple[Head, bool]:
+        """The newest head, or our own and True if it landed."""
+        try:
+            newest = self._branch.refresh()
+            landed = self._own(newest, base)
+        except FormatError as e:
+            return self._before_newer_format(base, e), True
+        except OmnigraphError as e:
+            if self._branch.gone:  # Wherever the commit is, it will not be seen.
+                self._sent = self._pending = False
+                raise
+            raise self.unknown(e) from e
+        if landed is not None:
+            return landed, True
+        # While the version after our base is not taken, a commit that was sent can still take it:
+        # absent now is not absent for good. Once it is taken the condition keeps ours out.
+        unknown = isinstance(failure, OutcomeUnknownError)
+        refused = unknown and failure.refused
+        taken = newest.snapshot.version > base.version
+        self._pending = not taken and (self._pending or not refused)
+        self._sent = False
+        if unknown:
+            self._unknown_count += 1
+            given_up = self._pending and self._unknown_count > UNKNOWN_OUTCOMES_MAX
+            if refused or given_up:
+                raise failure.cause
+        # Asking a store again that stumbled is safe: of two commits for one version one wins.
+        return newest, False
+
+    def _own(self, newest: Head, base: Snapshot) -> Head | None:
+        """Our commit in the lineage above the snapshot that it was to replace."""
+        for commit in self._lineage.first_parents(newest.snapshot):
+            if commit.id == self._id:
+                at_head = commit.place == newest.snapshot.place
+                return newest if at_head else self._lineage.head_at(commit.place)
+            if commit.id == base.head.id:
+                break
+        return None
+
+    def _before_newer_format(self, base: Snapshot, newer: FormatError) -> Head:
+        """Our own head, if it was published before a change to a format unknown here."""
+        try:
+            taken = self._branch.store.at(base.version + 1)
+        except FormatError:
+            taken = None  # Not ours: this release writes no such stamp.
+        except OmnigraphError as e:
+            raise self.unknown(e) from e
+        self._sent = self._pending = False
+        if taken is None or taken.snapshot.head.id != self._id:
+            raise newer
+        return taken
+
+    def unknown(self, cause: OmnigraphError) -> CommitUnknownError:
+        """The error of a write that may or may not be there."""
+        return CommitUnknownError(
+            f"the write {self._id} may or may not have been published: {cause.message}",
+            hint=f"when the store answers again, look for commit {self._id} in 'commit list'",
+            details={"operation_id": self._id},
+        )

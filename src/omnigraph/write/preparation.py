@@ -1,0 +1,201 @@
+"""Before anything is put into files: pin a snapshot, ask for the change, check it.
+
+    request, head -> [preparation] -> transaction, work on tables -> stage -> publish
+
+After a lost race it says what of that still holds on the newer head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.errors import (
+    ConflictError,
+    ConstraintError,
+    CorruptionError,
+    ErrorKind,
+    InputError,
+    NotFoundError,
+    OmnigraphError,
+    QueryError,
+)
+from omnigraph.manifest.repository import AcceptedSchema, Branch, Repository
+from omnigraph.manifest.store import Head
+from omnigraph.write import races
+from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.fence import Fence, outrun
+from omnigraph.write.lens import validated
+from omnigraph.write.plan import Action, Expectation, TableUnchanged
+from omnigraph.write.request import Change, Requires, WriteRequest
+from omnigraph.write.stage import BulkChange, BulkWork, Stager, Work, work_of
+from omnigraph.write.txn import WriteTxn
+
+BELIEVED_ON_THE_NEWEST = (
+    ConstraintError,
+    NotFoundError,
+    InputError,
+    QueryError,
+    CorruptionError,
+)
+"""What is wrong with a write on one snapshot need not be wrong on a newer one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A change that was checked on a pinned snapshot."""
+
+    txn: WriteTxn
+    change: Change
+    work: dict[str, Work]
+    """By table key; only tables that change."""
+
+    @property
+    def adoption(self) -> Adoption | None:
+        return self.change if isinstance(self.change, Adoption) else None
+
+    @property
+    def schema(self) -> AcceptedSchema | None:
+        """The schema from now on, if this write changes it."""
+        return self.change.schema if isinstance(self.change, (BulkChange, GraphDelta)) else None
+
+
+class Preparation:
+    """The checked change of one write, made anew as often as others make it stale."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        branch: Branch,
+        request: WriteRequest,
+        operation_id: str,
+        stager: Stager,
+    ) -> None:
+        self._repository = repository
+        self._branch = branch
+        self._request = request
+        self._id = operation_id
+        self._stager = stager
+        self._fence = Fence(repository, operation_id)
+        self._change: Change | None = None
+        self._outrun = False
+        """A cleanup came in between: what this write began with may be gone."""
+        self._fixed: tuple[Expectation, ...] | None = None
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """What must hold of the state that is replaced."""
+        return self._request.expects if self._fixed is None else self._fixed
+
+    def on(self, head: Head) -> Prepared:
+        """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
+        for _ in range(races.ATTEMPTS_MAX):
+            self._check_not_revoked(head)
+            self._cleaned_meanwhile(head)
+            for expected in self._request.expects:
+                # Whatever is wrong with the write on another commit, that one was not asked for.
+                expected.check(head.snapshot)
+            txn = WriteTxn.begin(self._repository, self._branch, head)
+            try:
+                change = self._request.prepare(txn)
+                self._expect(txn, change)
+                self._fence.check_shown_again(txn.snapshot, change, self._branch)
+                work = _checked(txn, change)
+            except BELIEVED_ON_THE_NEWEST as e:
+                head = self._branch.refresh()
+                if self._is_final(e, txn, head):
+                    if isinstance(e, CorruptionError) and self._outrun:
+                        raise outrun(self._id) from e
+                    raise
+                continue
+            # Checking a large delta takes as much memory again; writing it will need the room.
+            pa.default_memory_pool().release_unused()
+            if change is not self._change:
+                self._stager.start_over()
+                self._change = change
+            return Prepared(txn=txn, change=change, work=work)
+        raise races.contention(self._branch.name)
+
+    def again(self, before: Prepared, head: Head) -> Prepared:
+        """After a lost race: keep everything if nothing this write rests on has moved."""
+        self._check_not_revoked(head)
+        if self._cleaned_meanwhile(head):
+            return self.on(head)
+        for expectation in self.expectations:
+            expectation.check(head.snapshot)
+        txn = before.txn
+        moved = not txn.same_world(head.snapshot, txn.consulted | set(before.work))
+        # What a merge has to bring depends on the lineage, too, and that has moved in any case.
+        stale = moved or self._request.merged is not None
+        if stale or before.adoption is not None or before.schema is not None:
+            return self.on(head)
+        later = WriteTxn.begin(self._repository, self._branch, head)
+        later.consulted.update(txn.consulted)
+        return Prepared(txn=later, change=before.change, work=before.work)
+
+    def is_behind(self, head: Head) -> bool:
+        """Whether a cleanup ran that this write has not seen yet."""
+        return self._fence.behind(head.snapshot)
+
+    def _is_final(self, error: OmnigraphError, txn: WriteTxn, head: Head) -> bool:
+        """Whether what was wrong on one snapshot is also wrong on the newest."""
+        if head.snapshot.version == txn.snapshot.version:
+            return True
+        # Whether an input or a text can be read depends on the schema alone, rules on everything.
+        # Not so what a cleanup took of a state that is not the newest any more.
+        by_schema = isinstance(error, (NotFoundError, InputError, QueryError)) and (
+            error.kind is not ErrorKind.HISTORY_RECLAIMED
+        )
+        return by_schema and head.snapshot.schema_hash == txn.snapshot.schema_hash
+
+    def _expect(self, txn: WriteTxn, change: Change) -> None:
+        """Fix the expectations on the first snapshot that was pinned; check them on later ones.
+
+        Replacing a type's whole content, or removing rows by a list made earlier, is only safe
+        against the content that was there when the write began: another writer's rows must not
+        vanish unseen.
+        """
+        if self._fixed is None:
+            tables = {} if isinstance(change, Adoption) else change.tables
+            unseen = [key for key, table in tables.items() if self._replaces_unseen(table)]
+            unchanged = [TableUnchanged(table_key=key, pin=txn.pin(key)) for key in unseen]
+            self._fixed = (*self._request.expects, *unchanged)
+        for expectation in self._fixed:
+            expectation.check(txn.snapshot)
+
+    def _replaces_unseen(self, table: TableDelta | BulkWork) -> bool:
+        if isinstance(table, BulkWork):
+            return Action.REPLACE in table.actions
+        fixed = Requires.OWN_DECISION not in self._request.requires
+        return table.mode is WriteMode.OVERWRITE or (fixed and len(table.removed) > 0)
+
+    def _cleaned_meanwhile(self, head: Head) -> bool:
+        """Whether everything must be put into files anew: a cleanup may have deleted them."""
+        if not self._fence.crossed(head.snapshot):
+            return False
+        self._outrun = True
+        self._stager.start_over()
+        self._fence.check_shown_again(head.snapshot, self._change, self._branch)
+        bulk = self._change.tables.values() if isinstance(self._change, BulkChange) else ()
+        if any(not isinstance(item.staged, tuple) for item in bulk):
+            raise outrun(self._id)  # Files that executors made, and rely on.
+        return True
+
+    def _check_not_revoked(self, head: Head) -> None:
+        if self._id in head.snapshot.revoked:
+            raise ConflictError(
+                f"the write {self._id} was given up by recovery: it had not moved for long",
+                kind=ErrorKind.REVOKED,
+                hint="nothing of it was published: repeat the command",
+                details={"operation_id": self._id},
+            )
+
+
+def _checked(txn: WriteTxn, change: Change) -> dict[str, Work]:
+    """The tables that change, after the validator. A bulk change was checked where it is."""
+    if isinstance(change, Adoption):
+        return {}
+    if isinstance(change, BulkChange):
+        return dict(change.tables)
+    return work_of(change, validated(txn, change))
