@@ -276,12 +276,12 @@ def test_a_merge_does_not_land_in_another_life_of_its_target(graph: omnigraph.Gr
     assert {"cem", "another life"} <= names(graph, "work")
 
 
-# -- group 8: maintenance --------------------------------------------------------------------------
+# -- group 8: upkeep -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("branch", ["main", "work"])
 @pytest.mark.parametrize("kind", ["optimize", "index build"])
-def test_maintenance_goes_on_beside_a_write_that_died(
+def test_upkeep_goes_on_beside_a_write_that_died(
     graph: omnigraph.Graph, kind: str, branch: str
 ) -> None:
     crash(
