@@ -534,3 +534,13 @@ def test_a_null_that_was_written_over_a_backfill_stays(store_root: str) -> None:
     two.set("main", "a", "p: null")
     two.merge()
     assert {k: row["p"] for k, row in two.rows().items()} == {"a": None, "b": 0}
+
+
+def test_a_backfill_of_a_type_that_was_not_decided_for_is_for_no_row(store_root: str) -> None:
+    """0.5 is no I32, and 0 was never said."""
+    two = Two(store_root, AB)
+    two.apply("main", ADDED % "I32?")
+    two.apply("s", ADDED % "F64 @backfill(0.5)")
+    two.load("main", a("a", x=1))
+    two.merge(prefer="ours")
+    assert two.rows()["a"]["p"] is None

@@ -20,7 +20,7 @@ from omnigraph.errors import SchemaError
 from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import AcceptedSchema, Repository
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.schema.catalog import Backfill, Catalog
+from omnigraph.schema.catalog import Backfill, Catalog, Property
 from omnigraph.schema.migrate.aliases import one_numbering
 from omnigraph.schema.migrate.columns import LateBackfill
 from omnigraph.schema.migrate.desired import resolve
@@ -178,7 +178,7 @@ class Schemas:
     def _backfills(self, merged: Catalog, base: Things) -> dict[int, Backfill]:
         """What rows of a time before a property get."""
         fills = {
-            **_hinted(self._ours.catalog, self._other.source, merged),
+            **_hinted(self._ours.catalog, self._other, merged),
             **backfills_of(merged),
         }
         return {n: fill if n in base else LateBackfill.of(fill) for n, fill in fills.items()}
@@ -218,20 +218,26 @@ def _told(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
     )
 
 
-def _hinted(ours: Catalog, their_text: str, merged: Catalog) -> dict[int, Backfill]:
+def _hinted(ours: Catalog, theirs: SchemaText, merged: Catalog) -> dict[int, Backfill]:
     """Backfills that only the text of theirs has: of schemas that did not remember them yet."""
     try:
-        desired = resolve(ours, their_text)
+        desired = resolve(ours, theirs.source)
     except SchemaError:
         return {}  # Hints that have served; values then come with the rows of theirs.
-    numbers = {(t.table_key, p.name): p.id for t in merged.types() for p in t.properties}
+    made, known = _by_name(merged), _by_name(theirs.catalog)
     return {
-        number: fill
-        for t in desired.catalog.types()
-        for p in t.properties
-        if (fill := desired.backfills.get(p.id)) is not None
-        and (number := numbers.get((t.table_key, p.name))) is not None
+        made[name].id: fill
+        for name, prop in _by_name(desired.catalog).items()
+        if (fill := desired.backfills.get(prop.id)) is not None
+        and name in made
+        and known[name].backfill is None
+        # A value of one type is none of another.
+        and replace(made[name].type, nullable=False) == replace(prop.type, nullable=False)
     }
+
+
+def _by_name(catalog: Catalog) -> dict[tuple[str, str], Property]:
+    return {(t.table_key, p.name): p for t in catalog.types() for p in t.properties}
 
 
 def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
