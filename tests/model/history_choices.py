@@ -22,6 +22,7 @@ from schema_model import (
     VALUES,
     Schema,
     Thing,
+    holds_on,
     in_range,
     members,
     new_edge,
@@ -209,7 +210,9 @@ def retype(random: Random, schema: Schema) -> Schema | None:
     kind = wider if random.random() < 0.7 else random.choice(sorted(POOL))
     made = thing.said(TYPE, kind)
     if kind != thing.facts[TYPE]:
-        made = made.said(VALUES, MISSING).said(BACKFILL, MISSING)
+        made = made.said(VALUES, MISSING)
+        if not holds_on(thing.facts[TYPE], kind):
+            made = made.said(BACKFILL, MISSING)
         owner = schema.things[thing.owner or 0]
         if kind not in ("I32", "I64", "F64") or kind != wider:
             for fact in list(owner.facts):

@@ -15,11 +15,13 @@ from schema_model import (
     MISSING,
     SOURCE,
     TARGET,
+    TYPE,
     UNKNOWN,
     Fact,
     Schema,
     Thing,
     contradictions,
+    holds_on,
     literal,
     references,
 )
@@ -244,7 +246,10 @@ class SchemaMerge:
                 facts[fact] = value
         made = replace(ours, facts=facts, doubtful=False)
         fill = facts.get(BACKFILL)
-        if not self.virtual and fill is not None and not literal(made, fill):
+        said_of = [s.facts[TYPE] for s in (ours, theirs) if s.facts.get(BACKFILL) == fill]
+        if not self.virtual and fill is not None and not (
+            any(holds_on(was, facts[TYPE]) for was in said_of) and literal(made, fill)
+        ):  # fmt: skip
             return made.said(BACKFILL, MISSING)
         return made
 
