@@ -10,7 +10,7 @@ import math
 import pytest
 
 import omnigraph
-from omnigraph.manifest.repository import LOOK_AGAIN_US
+from omnigraph.manifest.branches import LOOK_AGAIN_US
 from omnigraph.manifest.sweeps import GRACE_S
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.measure import Measured, measure, serial_hops

@@ -169,7 +169,7 @@ def test_only_tables_that_differ_are_opened(tmp_path: Path) -> None:
         graph.load([p("b")])
     with omnigraph.open(tmp_path) as graph:
         assert diff(graph, "main", "other").counts == {"node:P": TableChange(deleted=1)}
-        assert {name.path for name in graph._repository._open} == {
+        assert {name.path for name in graph._repository.open_tables} == {
             graph.catalog.nodes["P"].table_path
         }
 

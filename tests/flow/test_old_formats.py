@@ -14,7 +14,8 @@ import omnigraph
 from omnigraph.errors import ErrorKind, InternalError
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.manifest import format as graph_format
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.strict import LostRaceError

@@ -15,7 +15,8 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
 from omnigraph.storage.strict import OutcomeUnknownError
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.racers import SCHEMA

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.manifest.repository import schema_object
+from omnigraph.manifest.schemas import schema_object
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.write.publish import restate

@@ -23,7 +23,8 @@ from omnigraph.api.versions import Versions
 from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
-from omnigraph.manifest.repository import AcceptedSchema, Durability, Repository
+from omnigraph.manifest.repository import Durability, Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.query.exec.limits import Limits, cache_bytes
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
@@ -459,7 +460,7 @@ class Graph(Versions):
 
     def settle(self) -> None:
         """Wait until the housekeeping of earlier writes is done. Never needed for correctness."""
-        self._repository.settle()
+        self._repository.background.wait()
 
     def close(self) -> None:
         """Finish housekeeping and release threads. The handle cannot be used afterwards."""

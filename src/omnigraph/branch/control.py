@@ -27,6 +27,7 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest import format as graph_format
+from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.kept import reclaimed
 from omnigraph.manifest.refs import (
     BranchRef,
@@ -40,7 +41,7 @@ from omnigraph.manifest.refs import (
     find_branch,
     newest_life,
 )
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.storage.objects import Objects
@@ -137,13 +138,13 @@ def create_branch(
     except NotFoundError:
         _take_back(repository, ref, head)
         raise
-    repository.adopt(repository.branch_of(ref, head))
+    repository.branches.keep(repository.branches.of(ref, head))
     return _info(ref, head.snapshot, description)
 
 
 def _was_swept(repository: Repository, start: Snapshot) -> bool:
     """Whether there may have been a cleanup. Earlier releases let it take first lives of names."""
-    known, main = repository.known_branch(start.branch), repository.branch(MAIN)
+    known, main = repository.branches.known(start.branch), repository.branch(MAIN)
     is_newest = known is not None and known.head.snapshot.place == start.place
     newest = main.head if is_newest else main.refresh()
     return max(newest.snapshot.swept, start.swept) > 0
@@ -152,7 +153,7 @@ def _was_swept(repository: Repository, start: Snapshot) -> bool:
 def _take_back(repository: Repository, ref: BranchRef, head: Head) -> None:
     """End a branch that should not have been made: in its manifest, too, which decides."""
     with suppress(OmnigraphError):  # If its first version is gone, nothing of it seems to live.
-        made = repository.branch_of(ref, head)
+        made = repository.branches.of(ref, head)
         made.refresh()
         _restate(repository, made, lambda snapshot: replace(snapshot, deleted=True))
     end_branch_ref(repository.objects, ref)
@@ -211,7 +212,7 @@ def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInf
         raise
     hit(FailPoint.BRANCH_BEFORE_DEATH)
     repository.sync([end_branch_ref(repository.objects, ref, swept=swept)])
-    repository.adopt(repository.branch_of(renamed, head))
+    repository.branches.keep(repository.branches.of(renamed, head))
     return _info(renamed, head.snapshot, _description(repository, renamed))
 
 
@@ -309,7 +310,7 @@ def give_free_name(repository: Repository, ref: BranchRef) -> BranchRef:
     """Name a branch that lost its name: as its ref says, or with a number if that is taken."""
     for number in count(1):
         head = repository.manifest(ref.manifest_path).head()
-        branch = repository.branch_of(replace(ref, name=head.snapshot.branch), head)
+        branch = repository.branches.of(replace(ref, name=head.snapshot.branch), head)
         name = ref.name if number == 1 else numbered(ref.name, number)
         with suppress(AlreadyExistsError):
             return _renamed(repository, branch, replace(ref, name=name))[0]
@@ -368,7 +369,7 @@ def _description(repository: Repository, ref: BranchRef) -> str | None:
 
 def _opened(repository: Repository, name: str) -> tuple[Branch, BranchRef]:
     """A branch at its newest head, and its ref; with as few requests as can be."""
-    known = repository.known_branch(name)
+    known = repository.branches.known(name)
     if known is not None and known.ref is not None:
         try:
             known.refresh()
@@ -377,13 +378,13 @@ def _opened(repository: Repository, name: str) -> tuple[Branch, BranchRef]:
             if not known.gone:
                 raise  # Else another branch may have the name by now.
     try:
-        ref, head = repository.life(name, ManifestStore.listed)
+        ref, head = repository.branches.life(name, ManifestStore.listed)
     except NotFoundError:
         left = find_branch(repository.objects, name)
         if left is not None:  # The process that deleted it died before.
             end_branch_ref(repository.objects, left)
         raise
-    return repository.branch_of(ref, head), ref
+    return repository.branches.of(ref, head), ref
 
 
 def _info(ref: BranchRef, snapshot: Snapshot, description: str | None) -> BranchInfo:

@@ -15,8 +15,9 @@ from typing import Any
 from omnigraph.branch.control import BranchInfo, branch_info
 from omnigraph.branch.tags import list_tags
 from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.manifest.branches import lives_as
 from omnigraph.manifest.refs import branch_names, find_branch
-from omnigraph.manifest.repository import Repository, lives_as
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 
 
@@ -67,7 +68,7 @@ def read_log(
 def branch_heads(repository: Repository) -> dict[str, Snapshot]:
     """The newest state of every branch, main first."""
     names = branch_names(repository.objects)
-    reads = [repository.pool.submit(_newest, repository, name) for name in names]
+    reads = [repository.background.pool.submit(_newest, repository, name) for name in names]
     found = {MAIN: repository.head(MAIN).snapshot}
     for name, read in zip(names, reads, strict=True):
         if (snapshot := read.result()) is not None:
@@ -78,7 +79,7 @@ def branch_heads(repository: Repository) -> dict[str, Snapshot]:
 def branch_infos(repository: Repository) -> list[BranchInfo]:
     """What is known about every branch, main first."""
     names = [MAIN, *branch_names(repository.objects)]
-    reads = [repository.pool.submit(_info_if_there, repository, name) for name in names]
+    reads = [repository.background.pool.submit(_info_if_there, repository, name) for name in names]
     return [info for read in reads if (info := read.result()) is not None]
 
 

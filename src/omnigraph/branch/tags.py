@@ -45,7 +45,7 @@ class Tag:
 def list_tags(repository: Repository) -> list[Tag]:
     """All tags by name; one request each."""
     reads = [
-        repository.pool.submit(find_tag, repository.objects, name)
+        repository.background.pool.submit(find_tag, repository.objects, name)
         for name in tag_names(repository.objects)
     ]
     return [_tag(ref) for read in reads if (ref := read.result()) is not None]

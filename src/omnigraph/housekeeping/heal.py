@@ -22,7 +22,7 @@ HEAL_AFTER_S = 60
 
 def heal_once(repository: Repository) -> None:
     """Drop what published writes have left, unless this handle did so before."""
-    if not repository.take_turn("heal"):
+    if not repository.background.take_turn("heal"):
         return
     # A failure leaves everything as it was; the next handle, or recovery itself, will see it.
     with suppress(OmnigraphError):
@@ -43,7 +43,7 @@ def heal(repository: Repository) -> list[Recovered]:
             if commit is not None:
                 done.append((intent, rolled_forward(repository, intent, commit)))
     record_recoveries(repository, [row for _, row in done])
-    repository.discard([intent.name for intent, _ in done])
+    repository.background.discard([intent.name for intent, _ in done])
     return [row for _, row in done]
 
 

@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, UsageError
-from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries, pick

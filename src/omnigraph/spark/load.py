@@ -24,7 +24,8 @@ from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, Om
 from omnigraph.input.phases import Phase
 from omnigraph.input.publishing import LoadDone, LoadRequest
 from omnigraph.input.rejects import RejectFile
-from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.spark.check.run import Checked, check
 from omnigraph.spark.check.subject import InputTable, Intake, Subject

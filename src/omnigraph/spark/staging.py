@@ -88,7 +88,7 @@ class LoadFiles:
                 names += file_names(path, found.patch.added)
                 names += deletion_names(path, found.patch.marked)
         if names:
-            self._repository.discard(names)
+            self._repository.background.discard(names)
 
     def discard_all(self) -> None:
         """Nothing of this load will be published."""
@@ -134,7 +134,7 @@ class LoadFiles:
         table = txn.table(key)
         if overwrites and table is not None:
             # Everything before goes, not only what is replaced.
-            self._repository.discard(deletion_names(path, patch.marked))
+            self._repository.background.discard(deletion_names(path, patch.marked))
             gone = tuple(fragment.id for fragment in table.layout.fragments)
             patch = Patch(marked=(), gone=gone, added=patch.added)
         self._patches[key] = (path, _Patched(base=pin, patch=patch))

@@ -248,7 +248,7 @@ def _tell_one(repository: Repository, number: int, head: Snapshot) -> None:
     def told(snapshot: Snapshot) -> Snapshot | None:
         return replace(snapshot, swept=number) if snapshot.swept < number else None
 
-    known = repository.known_branch(head.branch)
+    known = repository.branches.known(head.branch)
     for _ in range(LOOKS_MAX):
         if known is None or known.gone or known.head.snapshot.path != head.path:
             known = branch_at(repository, head.path)
@@ -277,4 +277,4 @@ def forget_records(repository: Repository) -> None:
     """Drop the records of cleanups that are long over."""
     told = repository.head(MAIN).snapshot.swept
     old = [n for n in numbers(repository.objects) if n <= told - RECORDS_KEPT]
-    repository.discard([record_object(n) for n in old])
+    repository.background.discard([record_object(n) for n in old])

@@ -117,7 +117,9 @@ class _Look:
     def at_all(self, names: Iterable[TableVersion]) -> None:
         """Read what the indexes of these versions claim, several at a time."""
         fresh = [name for name in names if name not in self._claims]
-        for name, found in zip(fresh, self._repository.pool.map(self._read, fresh), strict=True):
+        for name, found in zip(
+            fresh, self._repository.background.pool.map(self._read, fresh), strict=True
+        ):
             self._claims[name] = found
             for claim in found:
                 self._by_segment.setdefault(claim.uuid, []).append((name, claim))

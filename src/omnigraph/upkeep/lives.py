@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from omnigraph.branch.control import is_over
 from omnigraph.errors import CorruptionError, NotFoundError
+from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.refs import BranchRef, all_lives, branch_ref, find_branch
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
 
 
@@ -46,7 +47,9 @@ def unnamed_branches(
     """All branches that live and are not among these heads; not of names that cannot be read."""
     seen = {head.path for head in heads.values()}
     paths = [p for p in repository.objects.folders("_branches") if p not in seen]
-    looks = [repository.pool.submit(_unnamed, repository, path, unreadable) for path in paths]
+    looks = [
+        repository.background.pool.submit(_unnamed, repository, path, unreadable) for path in paths
+    ]
     return [found for look in looks if (found := look.result()) is not None]
 
 

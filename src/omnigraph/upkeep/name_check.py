@@ -22,8 +22,9 @@ from typing import Any
 
 from omnigraph.branch.control import give_free_name, is_over
 from omnigraph.errors import CorruptionError, NotFoundError, OmnigraphError
+from omnigraph.manifest.branches import lives_as
 from omnigraph.manifest.refs import BranchRef, branch_names, end_branch_ref, find_branch
-from omnigraph.manifest.repository import Repository, lives_as
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.upkeep.lives import (
     Unnamed,
@@ -117,7 +118,7 @@ def name_faults(repository: Repository) -> list[NameFault]:
     A ref or a manifest that cannot be read is no matter of names; a check tells it by itself.
     """
     names = branch_names(repository.objects)
-    looks = [repository.pool.submit(_look_at, repository, name) for name in names]
+    looks = [repository.background.pool.submit(_look_at, repository, name) for name in names]
     found: list[NameFault] = []
     heads: dict[str, Snapshot] = {}
     unreadable: set[str] = set()

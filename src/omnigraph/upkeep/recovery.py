@@ -117,7 +117,7 @@ class RecoveryReport:
 
 def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list[PendingIntent]:
     """All intents there are, each with what it tells; changes nothing."""
-    repository.settle()
+    repository.background.wait()
     found: list[PendingIntent] = []
     for intent in read_intents(repository.objects):
         if isinstance(intent, UnreadableIntent):
@@ -359,7 +359,7 @@ def _publish_revocation(
             requires=Requires.NEWEST_HEAD | Requires.COMMIT,
         ),
     )
-    repository.settle()  # The next look sees no intent of recovery itself.
+    repository.background.wait()  # The next look sees no intent of recovery itself.
     return done.commit
 
 

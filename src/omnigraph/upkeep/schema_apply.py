@@ -23,7 +23,8 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.numbers import claim_numbers
-from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.schema.migrate import (
     Desired,

@@ -49,7 +49,9 @@ class States:
     def look_at(self, places: Iterable[ManifestPlace]) -> None:
         """Read all that are not known yet."""
         fresh = [place for place in places if place not in self._known]
-        self._known.update(zip(fresh, self._repository.pool.map(self._read, fresh), strict=True))
+        self._known.update(
+            zip(fresh, self._repository.background.pool.map(self._read, fresh), strict=True)
+        )
 
     def _read(self, place: ManifestPlace) -> State | None:
         try:

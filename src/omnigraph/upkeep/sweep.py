@@ -95,7 +95,7 @@ def mark_here(repository: Repository) -> Mark:
     def mark(versions: Sequence[TableVersion]) -> Iterator[str]:
         waiting = iter(versions)
         while some := list(islice(waiting, OPEN_BATCH)):
-            for task in [repository.pool.submit(files, name) for name in some]:
+            for task in [repository.background.pool.submit(files, name) for name in some]:
                 yield from task.result()
 
     return mark
@@ -293,7 +293,10 @@ class Sweep:
     def _empty(self, path: str, versions: Sequence[StoredObject]) -> Cleaned:
         """Reduce versions that go to their names; several at a time."""
         if self._removes:
-            puts = [self._repository.pool.submit(self._objects.put, e.name, b"") for e in versions]
+            puts = [
+                self._repository.background.pool.submit(self._objects.put, e.name, b"")
+                for e in versions
+            ]
             for task in puts:
                 task.result()
         return Cleaned(

@@ -21,7 +21,7 @@ from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, Ta
 from omnigraph.schema.catalog import GraphType
 
 if TYPE_CHECKING:  # A command that only looks at queries and schemas loads no engine.
-    from omnigraph.manifest.repository import AcceptedSchema
+    from omnigraph.manifest.schemas import AcceptedSchema
     from omnigraph.storage.changes import Rework
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())

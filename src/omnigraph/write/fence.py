@@ -11,8 +11,9 @@ whole.
 from __future__ import annotations
 
 from omnigraph.errors import ConflictError, ErrorKind
+from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.kept import check_kept
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
 from omnigraph.write.delta import Adoption, GraphDelta
 
@@ -54,7 +55,7 @@ def check_still_kept(repository: Repository, snapshot: Snapshot) -> None:
     To be asked once the name is there: a cleanup looks for names after it has told main, so either
     it sees the name or this sees the cleanup. The newest state of a branch is never given up.
     """
-    known = repository.known_branch(snapshot.branch)
+    known = repository.branches.known(snapshot.branch)
     if known is not None and known.head.snapshot.place == snapshot.place:
         return
     check_kept(repository, snapshot.place, repository.head(MAIN).snapshot.swept)

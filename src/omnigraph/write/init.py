@@ -14,13 +14,9 @@ from omnigraph.errors import AlreadyExistsError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.ids import IdSource
 from omnigraph.manifest import format as graph_format
-from omnigraph.manifest.repository import (
-    AcceptedSchema,
-    Branch,
-    Durability,
-    Repository,
-    schema_object,
-)
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Durability, Repository
+from omnigraph.manifest.schemas import AcceptedSchema, schema_object
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import schema_hash, to_ir
@@ -52,7 +48,9 @@ def initialise(
         schema_object(schema.hash, "pg"): schema_text.encode(),
         schema_object(schema.hash): ir,
     }
-    for writing in [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]:
+    for writing in [
+        repository.background.pool.submit(repository.objects.put, *o) for o in objects.items()
+    ]:
         writing.result()
     staged = store.stage_first(_genesis(repository, schema, actor))
     if staged is None:
@@ -67,8 +65,8 @@ def initialise(
     repository.sync_root()
     with suppress(OmnigraphError):  # The graph exists; without a hint it is found by listing.
         store.write_hint(1)
-    repository.keep_schema(schema)
-    repository.adopt(Branch(MAIN, store, head, clock=repository.clock))
+    repository.schemas.keep(schema)
+    repository.branches.keep(Branch(MAIN, store, head, clock=repository.clock))
     return repository
 
 

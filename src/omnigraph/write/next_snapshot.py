@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.codec import COMMITS_MAX
-from omnigraph.manifest.repository import AcceptedSchema
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
 from omnigraph.write.preparation import Prepared
 from omnigraph.write.request import WriteRequest

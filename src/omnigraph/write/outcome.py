@@ -10,8 +10,8 @@ back to the snapshot that the attempt replaced.
 from __future__ import annotations
 
 from omnigraph.errors import CommitUnknownError, FormatError, OmnigraphError
+from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.lineage import Lineage
-from omnigraph.manifest.repository import Branch
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError

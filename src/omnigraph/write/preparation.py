@@ -21,7 +21,9 @@ from omnigraph.errors import (
     OmnigraphError,
     QueryError,
 )
-from omnigraph.manifest.repository import AcceptedSchema, Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.store import Head
 from omnigraph.write import races
 from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode

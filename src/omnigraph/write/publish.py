@@ -23,8 +23,9 @@ from omnigraph.errors import CommitUnknownError, CorruptionError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.intents import Lease, intent_name
 from omnigraph.manifest import format as graph_format
+from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
-from omnigraph.manifest.repository import Branch, Durability, Repository
+from omnigraph.manifest.repository import Durability, Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
@@ -106,7 +107,7 @@ class _Operation:
             receipt = self._run()
             if receipt.commit is None and self._lease is not None:
                 self._end_lease()
-                self._repository.discard([intent_name(self._id)])
+                self._repository.background.discard([intent_name(self._id)])
             return receipt
         except Exception as e:
             # Running tasks may still write; what they wrote can only be dropped afterwards.
@@ -129,7 +130,7 @@ class _Operation:
             return
         self._end_lease()
         wait([self._intent] if self._intent is not None else [])
-        self._repository.discard([intent_name(self._id), *self._stager.leftovers])
+        self._repository.background.discard([intent_name(self._id), *self._stager.leftovers])
 
     def _end_lease(self) -> None:
         if self._lease is not None:
@@ -202,7 +203,7 @@ class _Operation:
         head = store.commit(txn.head, next_head)
         hit(FailPoint.PUBLISH_AFTER_COMMIT)
         for key, item in staged.items():
-            self._repository.keep_table(item.table, instead_of=txn.pin_of(work[key].type))
+            self._repository.open_tables.keep(item.table, instead_of=txn.pin_of(work[key].type))
         return head
 
     def _write_intent(self, txn: WriteTxn, work: Mapping[str, Work]) -> None:
@@ -210,7 +211,9 @@ class _Operation:
         if self._intent is None:
             put = self._repository.objects.put if self._lease is None else self._lease.renew
             content = self._plan(txn, work).encode()
-            self._intent = self._repository.pool.submit(put, intent_name(self._id), content)
+            self._intent = self._repository.background.pool.submit(
+                put, intent_name(self._id), content
+            )
 
     def _plan(self, txn: WriteTxn, work: Mapping[str, Work]) -> PublishPlan:
         return PublishPlan(

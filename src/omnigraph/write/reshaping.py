@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from omnigraph.manifest.repository import AcceptedSchema, Repository, schema_object
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema, schema_object
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.schema.migrate.columns import column_changes
@@ -75,8 +76,10 @@ def accept_schema(repository: Repository, accepted: AcceptedSchema) -> None:
         schema_object(accepted.hash, "pg"): accepted.source.encode(),
         schema_object(accepted.hash): to_ir(accepted.catalog, accepted.source),
     }
-    writing = [repository.pool.submit(repository.objects.put, *o) for o in objects.items()]
+    writing = [
+        repository.background.pool.submit(repository.objects.put, *o) for o in objects.items()
+    ]
     for task in writing:
         task.result()
     repository.sync(list(objects))
-    repository.keep_schema(accepted)
+    repository.schemas.keep(accepted)

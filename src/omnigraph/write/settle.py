@@ -17,14 +17,15 @@ from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.heal import heal_once
 from omnigraph.housekeeping.mirror import mirror_main
 from omnigraph.housekeeping.projection import is_due, project
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, Snapshot
 
 
 def settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Sequence[str]) -> None:
     """Start the housekeeping of one published write; ``gone`` are objects that have served."""
-    repository.before_close(branch.name, lambda: tell_others(repository, branch))
-    repository.later(lambda: _settle(repository, branch, shown, gone))
+    repository.background.before_close(branch.name, lambda: tell_others(repository, branch))
+    repository.background.later(lambda: _settle(repository, branch, shown, gone))
 
 
 def tell_others(repository: Repository, branch: Branch) -> None:
@@ -44,7 +45,7 @@ def _settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Seque
         with suppress(OmnigraphError):
             branch.store.write_hint(shown.version)
     hit(FailPoint.SETTLE_BEFORE_INTENT_DROP)
-    repository.discard(gone)
+    repository.background.discard(gone)
     heal_once(repository)
     if is_due(shown):
         tell_others(repository, branch)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
-from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
@@ -255,10 +256,10 @@ class Stager:
     def forget_handles(self) -> None:
         """Sessions that saw our unpublished versions must not serve readers."""
         for path in self._paths:
-            self._repository.forget_table(path)
+            self._repository.open_tables.forget(path)
 
     def _submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        task = self._repository.pool.submit(function, *arguments)
+        task = self._repository.background.pool.submit(function, *arguments)
         self._tasks.append(task)
         return task
 

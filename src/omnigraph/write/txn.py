@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.manifest.repository import AcceptedSchema, Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.schema.arrow import table_schema

@@ -378,7 +378,9 @@ class FeedReader:
         before: Snapshot | None = None
         for commit in span.commits:
             while waiting and len(reads) < ahead:
-                reads.append(self.repository.pool.submit(self._snapshot, span, waiting.popleft()))
+                reads.append(
+                    self.repository.background.pool.submit(self._snapshot, span, waiting.popleft())
+                )
             ahead = min(2 * ahead, _AHEAD_MAX)
             with telling_gaps(self._lineage, cursor=cursor, commit=commit):
                 before = before or reads.popleft().result()

@@ -17,7 +17,7 @@ from typing import Any
 from omnigraph.branch.changes import type_number
 from omnigraph.branch.feed.chosen import ChangeFilter
 from omnigraph.branch.types import ColumnPair, TypePair, matched_types
-from omnigraph.manifest.repository import AcceptedSchema
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.schema.catalog import GraphType
 
 

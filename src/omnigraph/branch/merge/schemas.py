@@ -18,7 +18,8 @@ from omnigraph.branch.merge.history import History, best_ancestors
 from omnigraph.branch.merge.lost import Lost, lost_changes
 from omnigraph.errors import SchemaError
 from omnigraph.manifest.numbers import claim_numbers
-from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Backfill, Catalog, Property
 from omnigraph.schema.migrate.aliases import one_numbering

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from omnigraph.errors import InternalError, UsageError
-from omnigraph.manifest.repository import AcceptedSchema, Repository
+from omnigraph.manifest.repository import Repository
+from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.base import Base

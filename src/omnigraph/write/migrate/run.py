@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest import format as graph_format
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.store import Head
 from omnigraph.write.migrate.steps import MIGRATIONS, Migration
 

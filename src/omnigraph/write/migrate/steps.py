@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.housekeeping.mirror import mirror_main
-from omnigraph.manifest.repository import Branch, Repository
+from omnigraph.manifest.branches import Branch
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
 
 
