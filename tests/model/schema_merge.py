@@ -246,10 +246,10 @@ class SchemaMerge:
                 facts[fact] = value
         made = replace(ours, facts=facts, doubtful=False)
         fill = facts.get(BACKFILL)
+        if self.virtual or fill is None:
+            return made
         said_of = [s.facts[TYPE] for s in (ours, theirs) if s.facts.get(BACKFILL) == fill]
-        if not self.virtual and fill is not None and not (
-            any(holds_on(was, facts[TYPE]) for was in said_of) and literal(made, fill)
-        ):  # fmt: skip
+        if not any(holds_on(was, facts[TYPE]) for was in said_of) or not literal(made, fill):
             return made.said(BACKFILL, MISSING)
         return made
 

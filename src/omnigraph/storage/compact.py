@@ -155,7 +155,7 @@ class Fold(Rework):
             rows.combine_chunks(), current, mode="append", data_storage_version=FILE_FORMAT
         )
         identify(new, _row_ids(current, self.group))
-        table.seed_cache(StagedFiles(fragments=tuple(new), rows=rows), names)
+        table.memory.seed(StagedFiles(fragments=tuple(new), rows=rows), names)
         for number, fragment in enumerate(new, _fresh_id(current)):
             fragment.id = number
         operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(old, new)], [])

@@ -22,6 +22,7 @@ import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
 
+from omnigraph.arrow.sets import NO_POSITIONS
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.changes import (
@@ -153,9 +154,9 @@ class TableStore:
         on_the_way = space.settle(version.version, pinned, since=start)
         table = Table(version, current, space, self._cache, self._objects)
         for files in files_of(changes) if moves is None else moves.added:
-            table.seed_cache(files, seeded_columns(files.rows, schema))
-        if moves is not None:
-            table.follow(base, moves.gone, moves.added)
+            table.memory.seed(files, seeded_columns(files.rows, schema))
+        if moves is not None and base is not None:
+            table.memory.follow(base.memory, base.row_count, moves.gone, moves.added)
         return StagedTable(
             table=table,
             source=self._location.relative(made.path),
@@ -179,9 +180,9 @@ class TableStore:
         space = base.space.fork()
         with translated(f"opening {base.name.path} version {base.name.version}", referenced=True):
             dataset = in_own_session(base.dataset, self._opened_by(space))
-        return Table(
-            base.name, dataset, space, self._cache, self._objects, since=base.since
-        ).knowing(base)
+        table = Table(base.name, dataset, space, self._cache, self._objects, since=base.since)
+        table.memory.share(base.memory)
+        return table
 
     def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
         """The same rows in other files; known to the staging write alone."""
@@ -189,7 +190,7 @@ class TableStore:
             dataset = how.commit(base.dataset, self._managed(space))
         name = replace(base.name, version=dataset.version)
         table = Table(name, dataset, space, self._cache, self._objects)
-        table.follow(base, np.empty(0, np.int64), ())
+        table.memory.follow(base.memory, base.row_count, NO_POSITIONS, ())
         return table
 
     def pin(self, staged: StagedTable) -> None:

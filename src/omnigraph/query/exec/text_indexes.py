@@ -41,7 +41,7 @@ class TextIndexes:
         if table is None:
             return TextIndex.build(columns.whole(column).values)
         # Another column may have had this name in an older version of the same files.
-        key = (table.name.path, f"{column} {table.column_id(column)}", table.name)
+        key = (table.name.path, f"{column} {table.memory.column_id(column)}", table.name)
         with self._lock:
             known = self._known.get(key)
             if known is None:
