@@ -94,8 +94,8 @@ def test_an_update_reads_nothing_back(tmp_path):
     ids(first)
     second = made.upsert(first, node_rows(["a7", "b"]))
     asked = []
-    read = second._read_fragments
-    second._read_fragments = lambda fragments, names: (
+    read = second.memory._read_fragments
+    second.memory._read_fragments = lambda fragments, names: (
         asked.append([f.live_rows for f in fragments]) or read(fragments, names)
     )
     found = ids(second)
@@ -121,9 +121,9 @@ def test_a_part_read_after_a_deletion_does_not_serve_the_version_before(tmp_path
     made = Versions(tmp_path)
     first = made.append(None, node_rows("abcd"))
     second = made.reopened(made.remove(first, ["b"]))
-    store = second._cache
+    store = second.memory._cache
     assert ids(second) == list("acd")
     before = made.reopened(first)
-    before._cache = store
+    before.memory._cache = store
     assert ids(before) == list("abcd")
     assert ids(second) == list("acd")

@@ -68,13 +68,13 @@ def check(topology: Topology, table: Table) -> None:
 def reads(table: Table) -> list[int]:
     """Notes how many rows are read from files."""
     asked: list[int] = []
-    read = table._read_fragments
+    read = table.memory._read_fragments
 
     def noted(fragments, names):
         asked.extend(f.live_rows for f in fragments)
         return read(fragments, names)
 
-    table._read_fragments = noted
+    table.memory._read_fragments = noted
     return asked
 
 
