@@ -544,3 +544,17 @@ def test_a_backfill_of_a_type_that_was_not_decided_for_is_for_no_row(store_root:
     two.load("main", a("a", x=1))
     two.merge(prefer="ours")
     assert two.rows()["a"]["p"] is None
+
+
+def test_a_value_of_an_entity_that_ancestors_disagree_about_is_not_dropped_unseen(
+    store_root: str,
+) -> None:
+    """One ancestor has it, the other deleted it: so it is not known which value it had."""
+    two = Two(store_root, AB, a("a", x=1))
+    two.set("main", "a", "x: 2")
+    two.delete("s", "A", "a")
+    changed = two.graph.commits(limit=1)[0].id
+    two.merge("s", "main", prefer="ours")
+    two.merge(f"commit:{changed}", "s", prefer="ours")
+    two.apply("s", "node A { k: String @key }\nedge E: A -> A { w: I32? }")
+    assert ("schema_conflict", "A", None) in two.conflicts("s", "main")

@@ -155,9 +155,10 @@ class _ThreeWay:
             return was.keys() != now.keys() or any(not same_row(was[i], now[i]) for i in now)
         was = self._base_rows(side.schema, thing.owner)
         return any(
-            (was[i][thing.id] != row.get(thing.id) if was.get(i) else row.get(thing.id) is not None)
+            was[i][thing.id] != row.get(thing.id)
+            if was.get(i) not in (None, UNKNOWN)
+            else row.get(thing.id) is not None
             for i, row in side.of(thing.owner).items()
-            if was.get(i) is not UNKNOWN
         )
 
     # -- the whole -------------------------------------------------------------------------------

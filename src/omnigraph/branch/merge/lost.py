@@ -99,6 +99,8 @@ def _changed_values(changes: SideChanges, graph_type: GraphType, name: str) -> i
     rows = np.arange(len(changes.ids))
     before, after = changes.read("before", rows), changes.read("after", rows)
     value = MergeProperty(name=name, columns=(name,))
-    given = after.rows.column(name).is_valid().to_numpy() & ~before.doubtful
+    given = after.rows.column(name).is_valid().to_numpy()
     other = ~same(value, before, after) | before.unknown_in(name)
-    return int((after.present & np.where(before.present, other, given)).sum())
+    # Of an entity that may not have been there no value is known: any that it has may be new.
+    known = before.present & ~before.doubtful
+    return int((after.present & np.where(known, other, given)).sum())
