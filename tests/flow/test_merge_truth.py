@@ -558,3 +558,18 @@ def test_a_value_of_an_entity_that_ancestors_disagree_about_is_not_dropped_unsee
     two.merge(f"commit:{changed}", "s", prefer="ours")
     two.apply("s", "node A { k: String @key }\nedge E: A -> A { w: I32? }")
     assert ("schema_conflict", "A", None) in two.conflicts("s", "main")
+
+
+def test_a_property_that_only_one_ancestor_dropped_comes_back_with_all_its_values(
+    store_root: str,
+) -> None:
+    """Also with those of rows that no side has touched since."""
+    two = Two(store_root, AB, a("a", x=1), a("b", x=2))
+    two.load("main", a("c"))
+    two.set("main", "b", "x: 3")
+    kept = two.graph.commits(limit=1)[0].id
+    two.apply("s", "node A { k: String @key }\nedge E: A -> A { w: I32? }")
+    two.merge("s", "main", prefer="ours")
+    two.merge(f"commit:{kept}", "s", prefer="ours")
+    two.merge("main", "s", prefer="theirs")
+    assert two.rows(branch="s") == {"a": {"x": 1}, "b": {"x": 3}, "c": {"x": None}}

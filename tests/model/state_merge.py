@@ -117,6 +117,8 @@ class _ThreeWay:
     def _base_rows(self, into: Schema, type_id: int, commits: list[Commit] | None = None) -> Any:
         """Rows of the common ancestors in the columns of a schema; UNKNOWN where they disagree."""
         if commits is None:
+            if type_id not in self._base_schema.things:
+                return {}  # What ancestors dropped is new again, with all of its rows.
             commits = self._bases
         made: dict[str, Any] | None = None
         for place, commit in enumerate(commits):

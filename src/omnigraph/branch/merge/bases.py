@@ -232,7 +232,7 @@ def _compared(
 ) -> TableSides:
     """The same with several bases or schemas: everything that theirs changed, value by value."""
     frame = by_ours.frame
-    kept = _values_to_restore(history, bases[0], frame)
+    kept = _values_to_restore(history, frame)
     ids = _distinct([*(delta.ids for delta in changed), kept[0]])
     theirs = patched(absent(len(ids), frame.columns), positions_in(kept[0], ids), kept[1])
     for delta in changed:
@@ -260,13 +260,12 @@ def _compared(
     )
 
 
-def _values_to_restore(
-    history: History, base: Snapshot, frame: Frame
-) -> tuple[pa.StringArray, Images]:
-    """Entities of the base with a value that ours dropped and that goes on."""
+def _values_to_restore(history: History, frame: Frame) -> tuple[pa.StringArray, Images]:
+    """Entities of theirs with a value that ours dropped and that goes on."""
     names = [name for name, keeper in frame.restored.items() if keeper == "theirs"]
     type_id = (frame.type.id, frame.type.incarnation)
-    table, declared = history.table(base, type_id), history.type(base, type_id)
+    table = history.table(history.theirs, type_id)
+    declared = history.type(history.theirs, type_id)
     if not names or table is None or declared is None:
         return NO_IDS, absent(0, frame.columns)
     ids: list[pa.Array] = [NO_IDS]
@@ -350,7 +349,11 @@ def _differing(properties: Sequence[MergeProperty], one: Images, other: Images) 
 def _shifted(
     images: Images, ids: pa.StringArray, delta: RowDelta, side: Side, frame: Frame
 ) -> Images:
-    """The images on the other side of a delta: what is not in it is the same."""
+    """The images on the other side of a delta: what is not in it is the same, as far as that side
+    has the properties."""
+    declared = delta.types.before if side == "before" else delta.types.after
+    if declared is not None:
+        images = frame.without_undeclared(images, declared)
     found = positions_in(ids, delta.ids)
     rows = np.flatnonzero(found >= 0)
     if not len(rows):

@@ -9,7 +9,7 @@ it, so that it still differs from other values, is taken along with its side, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -100,6 +100,22 @@ class Frame:
                 prop = self.type.by_name[column.name]
                 columns.append(column_of(declared, prop, self.backfills).make(rows))
         return pa.table(columns, schema=self.columns)
+
+    def without_undeclared(self, images: Images, declared: GraphType) -> Images:
+        """Images of another state, as a declaration shows them that may lack some properties."""
+        known = {p.id for p in declared.properties}
+        lacking = {p.name for p in self.type.properties if p.id not in known}
+        if not lacking:
+            return images
+        kept = tuple(p for p in self.type.properties if p.id in known)
+        shown = self.read(images.rows, replace(self.type, properties=kept))
+        names = [c for p in self.properties if p.name in lacking for c in p.columns]
+        rows = images.rows
+        for name in names:
+            place = rows.column_names.index(name)
+            rows = rows.set_column(place, rows.schema.field(name), shown.column(name))
+        unknown = {name: mask for name, mask in images.unknown.items() if name not in lacking}
+        return replace(images, rows=rows, unknown=unknown)
 
     def _text(self, rows: pa.Table, declared: GraphType, name: str) -> pa.Array | pa.ChunkedArray:
         """The values of a property that have no place here, as texts."""
