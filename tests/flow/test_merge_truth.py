@@ -573,3 +573,18 @@ def test_a_property_that_only_one_ancestor_dropped_comes_back_with_all_its_value
     two.merge(f"commit:{kept}", "s", prefer="ours")
     two.merge("main", "s", prefer="theirs")
     assert two.rows(branch="s") == {"a": {"x": 1}, "b": {"x": 3}, "c": {"x": None}}
+
+
+@pytest.mark.parametrize("first", ["main", "s"])
+def test_a_type_that_only_one_ancestor_dropped_comes_back_with_all_its_rows(
+    store_root: str, first: str
+) -> None:
+    two = Two(store_root, AB, a("a"), a("b"), e("a", "b", "e1"))
+    two.load("main", e("b", "a", "e2"))
+    kept = two.graph.commits(limit=1)[0].id
+    two.apply("s", "node A { k: String @key  x: I32? }")
+    two.load(first, a("c"))  # Its commits are younger, so it comes first among the ancestors.
+    two.merge("s", "main", prefer="ours")
+    two.merge(f"commit:{kept}", "s", prefer="ours")
+    two.merge("main", "s", prefer="theirs")
+    assert two.rows("E", branch="s").keys() == {"e1", "e2"}

@@ -123,8 +123,9 @@ class _ThreeWay:
         made: dict[str, Any] | None = None
         for place, commit in enumerate(commits):
             state = renumbered_state(commit.state, self._canonical)
+            known = {n: t for n, t in state.schema.things.items() if n in self._base_schema.things}
             own = {
-                i: read(r, state.schema, into, type_id, since=self._base_schema)
+                i: read(r, Schema(known), into, type_id, since=self._base_schema)
                 for i, r in state.of(type_id).items()
             }
             if made is None:

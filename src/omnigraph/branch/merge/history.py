@@ -43,6 +43,7 @@ class History:
         numbers: Mapping[int, int] | None = None,
         revived: Mapping[int, Prefer] | None = None,
         backfills: Mapping[int, Backfill] | None = None,
+        new: frozenset[int] = frozenset(),
     ) -> None:
         self._repository = repository
         self.numbers = numbers or {}
@@ -51,14 +52,16 @@ class History:
         self._sides = {ours.head.id, theirs.head.id}
         self.theirs = theirs
         self.backfills = backfills or {}
-        self._revived: frozenset[int] = frozenset()
+        self._left_out = new
+        """What the bases, made one, do not have although one of them may: a type or property that
+        is new again, and types that a side dropped and that go on."""
         self._catalogs: dict[tuple[str, bool], Catalog] = {}
         self._types: dict[tuple[str, bool], Mapping[TypeId, GraphType]] = {}
         self._pins: dict[str, Mapping[TypeId, TablePin]] = {}
         self._deltas: dict[tuple[TypeId, str, str], RowDelta] = {}
         if self.revived:
             types = {t.id for side in (ours, theirs) for t in self.catalog(side).types()}
-            self._revived = frozenset(types & self.revived.keys())
+            self._left_out |= types & self.revived.keys()
 
     def type(self, snapshot: Snapshot, type_id: TypeId) -> GraphType | None:
         """A type as a snapshot declares it."""
@@ -70,7 +73,7 @@ class History:
 
     def _is_whole(self, snapshot: Snapshot) -> bool:
         """Whether nothing of its schema is left out."""
-        return not self._revived or snapshot.head.id in self._sides
+        return not self._left_out or snapshot.head.id in self._sides
 
     def catalog(self, snapshot: Snapshot) -> Catalog:
         """The schema of a snapshot under the numbers of this merge."""
@@ -80,7 +83,7 @@ class History:
             catalog = self._repository.schema(snapshot.schema_hash).catalog
             if self.numbers or not whole:
                 things = renumber(things_of(catalog), self.numbers)
-                things = things if whole else _without(things, self._revived)
+                things = things if whole else _without(things, self._left_out)
                 catalog = catalog_of(things, catalog.next_id)
             self._catalogs[key] = catalog
         return self._catalogs[key]

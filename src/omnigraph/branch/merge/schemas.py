@@ -162,6 +162,9 @@ class Schemas:
             numbers=found.numbers,
             revived=found.revived,
             backfills=self._backfills(catalog, before),
+            new=frozenset(things_of(catalog).keys() - before.keys())
+            if len(self._bases) > 1
+            else frozenset(),
         )
         return OneSchema(
             txn=self._txn,
