@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schema_model import (
+    ANY_CARD,
     BACKFILL,
+    CARD,
     KEY,
     MISSING,
     SOURCE,
@@ -242,7 +244,7 @@ class SchemaMerge:
                 if self.prefer is None:
                     self._clash(ours.owner or ours.id, f"both changed {fact} of {ours.name}")
                 value = theirs.get(fact) if self.prefer == "theirs" else ours.get(fact)
-            if value is not MISSING:
+            if value is not MISSING and (fact, value) != (CARD, ANY_CARD):
                 facts[fact] = value
         made = replace(ours, facts=facts, doubtful=False)
         fill = facts.get(BACKFILL)

@@ -27,6 +27,8 @@ KEY: Fact = ("key",)
 SOURCE: Fact = ("source",)
 TARGET: Fact = ("target",)
 CARD: Fact = ("card",)
+ANY_CARD = (0, None)
+"""What an edge says that says nothing."""
 
 NUMBERS = ("I32", "I64", "F64")
 _numbers = count(1)
@@ -82,12 +84,13 @@ class Thing:
         return self.facts[NAME]
 
     def get(self, fact: Fact) -> Any:
-        return self.facts.get(fact, MISSING)
+        return self.facts.get(fact, ANY_CARD if fact == CARD else MISSING)
 
     def said(self, fact: Fact, value: Any) -> Thing:
         """The same with another fact, or without it."""
         rest = {f: v for f, v in self.facts.items() if f != fact}
-        return replace(self, facts=rest if value is MISSING else {**rest, fact: value})
+        nothing = value is MISSING or (fact, value) == (CARD, ANY_CARD)
+        return replace(self, facts=rest if nothing else {**rest, fact: value})
 
     @property
     def required(self) -> bool:
@@ -262,7 +265,7 @@ def told(schema: Schema) -> dict[str, Any]:
         }
         if thing.kind == "edge":
             body["ends"] = [schema.things[thing.facts[end]].name for end in (SOURCE, TARGET)]
-            body["card"] = thing.facts.get(CARD, (0, None))
+            body["card"] = thing.get(CARD)
         found[f"{thing.kind}:{thing.name}"] = body
     return found
 

@@ -232,7 +232,7 @@ def _ends(state: State, thing: Thing) -> Iterator[Broken]:
 
 
 def _cards(state: State, thing: Thing) -> Iterator[Broken]:
-    low, high = thing.facts.get(CARD, (0, None))
+    low, high = thing.get(CARD)
     edges: dict[str, set[str]] = {}
     for entity_id, row in state.of(thing.id).items():
         edges.setdefault(row[ENDS][0], set()).add(entity_id)

@@ -504,7 +504,7 @@ def shrunk(steps: list[Step], why: str, rounds: int = 300) -> tuple[list[Step], 
             steps, why = steps[-size:][: failed[0] + 1], failed[1]
             break
     size = max(1, len(steps) // 2)
-    rounds = min(rounds, 100_000 // len(steps))
+    rounds = min(rounds, 3_000 // len(steps))
     while rounds > 0:
         place, better = 0, False
         while place < len(steps) - 1 and rounds > 0:
