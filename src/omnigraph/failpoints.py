@@ -60,7 +60,7 @@ class FailPoint(StrEnum):
     CLEANUP_BETWEEN_FILES = "cleanup.between_files"
 
 
-class Action(StrEnum):
+class ArmedAction(StrEnum):
     """What an armed point does. ``CALL`` is for use in process: an environment has no callables."""
 
     RAISE = "raise"
@@ -80,7 +80,7 @@ class Arm:
     def __init__(
         self,
         point: FailPoint,
-        action: Action,
+        action: ArmedAction,
         *,
         skip: int,
         times: int | None,
@@ -88,9 +88,9 @@ class Arm:
         directory: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if (action is Action.CALL) != (call is not None):
+        if (action is ArmedAction.CALL) != (call is not None):
             raise UsageError(f"fail point {point}: the action 'call' needs a callable in process")
-        if action is Action.PAUSE and directory is None:
+        if action is ArmedAction.PAUSE and directory is None:
             raise UsageError(f"fail point {point}: 'pause' needs a directory ({ENV_DIRECTORY})")
         if skip < 0 or (times is not None and times < 1):
             raise UsageError(f"fail point {point}: skip must be >= 0 and times >= 1")
@@ -114,15 +114,15 @@ class Arm:
     def act(self) -> None:
         """Do it. Never under the lock: a pause is long, and a call may hit points itself."""
         match self.action:
-            case Action.RAISE:
+            case ArmedAction.RAISE:
                 raise FailPointError(f"fail point {self.point}")
-            case Action.EXIT:
+            case ArmedAction.EXIT:
                 os._exit(EXIT_CODE)
-            case Action.KILL:
+            case ArmedAction.KILL:
                 os.kill(os.getpid(), signal.SIGKILL)
-            case Action.PAUSE:
+            case ArmedAction.PAUSE:
                 self._pause()
-            case Action.CALL:
+            case ArmedAction.CALL:
                 if self._call is not None:
                     self._call()
 
@@ -140,7 +140,7 @@ class Arm:
 
 
 _POINTS = frozenset(point.value for point in FailPoint)
-_ACTIONS = frozenset(action.value for action in Action)
+_ACTIONS = frozenset(action.value for action in ArmedAction)
 _lock = threading.Lock()
 _arms: dict[FailPoint, tuple[Arm, ...]] = {}
 
@@ -161,7 +161,7 @@ def _reach(point: FailPoint) -> None:
 @contextmanager
 def armed(
     point: FailPoint,
-    action: Action | str | Callable[[], object],
+    action: ArmedAction | str | Callable[[], object],
     *,
     skip: int = 0,
     times: int | None = 1,
@@ -177,7 +177,7 @@ def armed(
     if isinstance(action, str):
         kind, call = _action(point, action), None
     else:
-        kind, call = Action.CALL, action
+        kind, call = ArmedAction.CALL, action
     arm = Arm(point, kind, skip=skip, times=times, call=call, directory=directory, clock=clock)
     _add(arm)
     try:
@@ -232,10 +232,10 @@ def _parse(entry: str, directory: Path | None) -> Arm:
     )
 
 
-def _action(point: FailPoint, name: str) -> Action:
+def _action(point: FailPoint, name: str) -> ArmedAction:
     if name not in _ACTIONS:
-        raise UsageError(f"fail point {point}: no action {name!r}", hint=", ".join(Action))
-    return Action(name)
+        raise UsageError(f"fail point {point}: no action {name!r}", hint=", ".join(ArmedAction))
+    return ArmedAction(name)
 
 
 def _add(arm: Arm) -> None:

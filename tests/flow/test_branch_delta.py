@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.branch import kept, pace, physical
 from omnigraph.branch.delta import DELETE, INSERT, UPDATE, RowDelta, table_delta
-from omnigraph.branch.types import TypePair, matched_types
+from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
@@ -168,7 +168,7 @@ def test_the_cost_follows_the_difference(tmp_path: Path) -> None:
             pins = [repository.branch(b).head.snapshot.pins["node:P"] for b in ("main", "other")]
             tables = [repository.table(pin) for pin in pins]
             before = [table.reads for table in tables]
-            types = TypePair.unchanged(graph.catalog.nodes["P"])
+            types = ComparedTypes.unchanged(graph.catalog.nodes["P"])
             delta = table_delta(*tables, types)
             assert dict(zip(delta.ids.to_pylist(), delta.ops.tolist(), strict=True)) == {
                 "p7": UPDATE,

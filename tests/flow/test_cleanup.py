@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.intents import Lease
 from omnigraph.manifest.snapshot import MAIN, TableChange
 from omnigraph.manifest.sweeps import numbers
@@ -320,7 +320,7 @@ def test_a_cleanup_that_dies_is_run_again(graph: omnigraph.Graph, point: FailPoi
     for age in range(5):
         put(graph, "a", age)
     skip = 2 if "between" in point else 0
-    with armed(point, Action.RAISE, skip=skip), pytest.raises(FailPointError):
+    with armed(point, ArmedAction.RAISE, skip=skip), pytest.raises(FailPointError):
         clean(graph, keep=1)
     put(graph, "b", 1)
     assert ages(graph) == {"a": 4, "b": 1}
@@ -451,7 +451,7 @@ def test_a_schema_that_is_being_applied_is_written_again(graph: omnigraph.Graph)
 def test_a_cleanup_takes_over_what_one_that_died_gave_up(graph: omnigraph.Graph) -> None:
     for age in range(5):
         put(graph, "a", age)
-    with armed(FailPoint.CLEANUP_AFTER_NEWS, Action.RAISE), pytest.raises(FailPointError):
+    with armed(FailPoint.CLEANUP_AFTER_NEWS, ArmedAction.RAISE), pytest.raises(FailPointError):
         clean(graph, keep=1)
     assert clean(graph, keep=3).files_removed
     assert finds_nothing(graph, keep=3)

@@ -15,7 +15,7 @@ import omnigraph
 from omnigraph.branch.changes import ARROW_SCHEMA, EntityChange, Image, parse_change
 from omnigraph.branch.delta import UPDATE, table_delta
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.types import TypePair, matched_types
+from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.catalog import Catalog
 
@@ -183,11 +183,11 @@ def test_a_property_that_one_side_does_not_have(tmp_path: Path) -> None:
         was = replace(now, properties=tuple(x for x in now.properties if x.name != "n"))
         pin = graph._repository.branch("main").head.snapshot.pins["node:P"]
         table = graph._repository.table(pin)
-        found = table_delta(table, table, TypePair(before=was, after=now))
+        found = table_delta(table, table, ComparedTypes(before=was, after=now))
         assert found.ids.to_pylist() == ["a", "c"]
         assert set(found.ops.tolist()) == {UPDATE}
-        assert len(table_delta(table, table, TypePair(before=now, after=was))) == 0
-        assert len(table_delta(table, table, TypePair.unchanged(now))) == 0
+        assert len(table_delta(table, table, ComparedTypes(before=now, after=was))) == 0
+        assert len(table_delta(table, table, ComparedTypes.unchanged(now))) == 0
 
 
 def test_types_and_properties_are_matched_by_number(tmp_path: Path) -> None:

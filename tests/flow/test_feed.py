@@ -15,7 +15,7 @@ import omnigraph
 from omnigraph.branch.changes import EntityChange
 from omnigraph.branch.feed.blocks import ChangeBlock
 from omnigraph.branch.feed.reader import ChangePage
-from omnigraph.branch.feed.tokens import Cursor, Position
+from omnigraph.branch.feed.tokens import FeedCursor, Position
 from omnigraph.branch.merge.run import merge
 from omnigraph.errors import ErrorKind
 from omnigraph.manifest.lineage import Lineage
@@ -186,7 +186,7 @@ def test_a_commit_that_changes_nothing_is_an_empty_block(graph: omnigraph.Graph)
     assert graph.changes.commit(done.commit.id).changes == ()
     page = graph.changes.poll(cursor=before)
     assert [len(block) for block in page.blocks] == [0, 1, 0]
-    assert page.blocks[0].cause.parent_commit_id == Cursor.decode(before).position.commit_id
+    assert page.blocks[0].cause.parent_commit_id == FeedCursor.decode(before).position.commit_id
 
 
 def test_the_first_commit_has_no_parent(graph: omnigraph.Graph) -> None:
@@ -232,7 +232,7 @@ def test_with_a_filter_commits_without_such_changes_are_passed_over(graph: omnig
     add(graph, "b")
     page = graph.changes.poll(start="beginning", types=["Q"])
     assert seen(*page.blocks) == [("Q", "q", "insert")]
-    assert Cursor.decode(page.cursor).position.commit_id == graph.commits()[0].id
+    assert FeedCursor.decode(page.cursor).position.commit_id == graph.commits()[0].id
 
 
 @pytest.mark.parametrize(
@@ -547,10 +547,10 @@ def test_a_cursor_whose_commit_a_reset_left_behind_is_refused(graph: omnigraph.G
 
 def test_a_forged_position_is_refused(graph: omnigraph.Graph) -> None:
     made = [add(graph, code) for code in "abc"]
-    good = Cursor.decode(graph.changes.poll().cursor)
+    good = FeedCursor.decode(graph.changes.poll().cursor)
     for commit_id, version in ((made[2], 3), (made[0], 4), ("0" * 26, 2), (made[2], 99)):
         place = ManifestPlace(path=good.position.place.path, version=version)
-        bad = Cursor(binding=good.binding, position=Position(commit_id=commit_id, place=place))
+        bad = FeedCursor(binding=good.binding, position=Position(commit_id=commit_id, place=place))
         with pytest.raises(omnigraph.UsageError) as found:
             graph.changes.poll(cursor=bad.encode())
         assert rejection(found) == "left_behind"
@@ -617,15 +617,15 @@ def test_forged_positions_are_refused_far_back_too(
     graph: omnigraph.Graph, short_windows: int
 ) -> None:
     made = [add(graph, f"{i}") for i in range(12)]
-    good = Cursor.decode(graph.changes.poll().cursor)
+    good = FeedCursor.decode(graph.changes.poll().cursor)
     for commit_id, version in ((made[2], 3), ("0" * 26, 2), (made[2], 5), (made[5], 99)):
         place = ManifestPlace(path=good.position.place.path, version=version)
-        bad = Cursor(binding=good.binding, position=Position(commit_id=commit_id, place=place))
+        bad = FeedCursor(binding=good.binding, position=Position(commit_id=commit_id, place=place))
         with pytest.raises(omnigraph.UsageError) as found:
             graph.changes.poll(cursor=bad.encode())
         assert rejection(found) == "left_behind"
     place = ManifestPlace(path=good.position.place.path, version=4)
-    fine = Cursor(binding=good.binding, position=Position(commit_id=made[2], place=place))
+    fine = FeedCursor(binding=good.binding, position=Position(commit_id=made[2], place=place))
     assert commits(graph.changes.poll(cursor=fine.encode())) == made[3:]
 
 

@@ -10,7 +10,7 @@ import pytest
 from merge_support import SCHEMA, World, badge, edge, person
 
 import omnigraph
-from omnigraph.branch.merge.conflicts import Entity
+from omnigraph.branch.merge.conflicts import EntityName
 from omnigraph.branch.merge.resolve import PropertyDecision, Resolution, Take
 from omnigraph.errors import ErrorKind
 
@@ -227,7 +227,7 @@ def test_resolutions_decide_each_property(world: World) -> None:
 def test_resolutions_as_values(world: World) -> None:
     world.set("main", "Alice", "age", "31")
     world.set("work", "Alice", "age", "32")
-    alice = Entity(kind="node", type_name="Person", id="Alice")
+    alice = EntityName(kind="node", type_name="Person", id="Alice")
     decided = Resolution(entity=alice, properties={"age": PropertyDecision(value=99)})
     world.merge(resolutions=[decided])
     assert world.people()["Alice"]["age"] == 99

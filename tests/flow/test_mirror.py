@@ -16,7 +16,7 @@ import pytest
 from lance import LanceDataset
 
 import omnigraph
-from omnigraph.failpoints import Action, FailPoint, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, armed
 from omnigraph.housekeeping.mirror import RECORD, _note, shown_now
 from omnigraph.housekeeping.projection import COMMITS_PER_TURN
 from omnigraph.manifest.snapshot import MAIN
@@ -203,7 +203,7 @@ def test_who_died_before_is_made_up_for(graph: omnigraph.Graph, tmp_path: Path) 
     graph.upkeep.mirror()
     dying = omnigraph.open(tmp_path / "g")
     dying.load([person("lost"), knows("lost", "ada")])
-    with armed(FailPoint.SETTLE_BEFORE_MIRROR, Action.RAISE) as arm:
+    with armed(FailPoint.SETTLE_BEFORE_MIRROR, ArmedAction.RAISE) as arm:
         dying.close()
     assert arm.fired == 1
     with omnigraph.open(tmp_path / "g") as other:

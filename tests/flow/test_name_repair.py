@@ -9,10 +9,10 @@ import pytest
 
 import omnigraph
 from omnigraph.branch import control
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.manifest.refs import find_branch
 from omnigraph.upkeep.cleanup import cleanup
-from omnigraph.upkeep.name_check import Fault, NameAction
+from omnigraph.upkeep.name_check import NameAction, NameFaultKind
 from omnigraph.upkeep.retention import Policy
 
 SCHEMA = "node Person { name: String @key }"
@@ -77,11 +77,11 @@ def test_two_branches_of_one_name_both_get_one(
     graph.branches.delete("x")
     again(graph, "x", "second")
     as_earlier_releases_did(graph, monkeypatch, "third")
-    assert faults(graph) == [(Fault.TWO_LIVES, "x")]
+    assert faults(graph) == [(NameFaultKind.TWO_LIVES, "x")]
     for _ in range(2):
         put(graph, "main", "m")
         clean(graph)
-    assert faults(graph) == [(Fault.TWO_LIVES, "x")]
+    assert faults(graph) == [(NameFaultKind.TWO_LIVES, "x")]
     report = graph.upkeep.repair(confirm=True)
     assert [(n.action, n.new_name) for n in report.names] == [(NameAction.HEALED, "x-2")]
     assert report.refused == ()
@@ -109,7 +109,7 @@ def test_a_branch_without_a_ref_gets_its_name_back(
     assert people(held, "x") == {"m", "third"}
     if dropped:  # By the cleanup of an earlier release: a later life of the name is over.
         forget(graph, "x/1.json")
-    assert faults(graph) == [(Fault.NO_REF, "x")]
+    assert faults(graph) == [(NameFaultKind.NO_REF, "x")]
     clean(graph)
     with held:  # It was told like all others, and its files are written again.
         put(held, "x", "later")
@@ -136,7 +136,7 @@ def test_what_an_earlier_cleanup_took_is_told_and_ended(
     pin = graph.snapshot("x")._snapshot.pins["node:Person"]
     forget(graph, "x/1.json")
     graph._repository.objects.delete([pin.name.manifest])
-    assert faults(graph) == [(Fault.NO_TABLES, "x")]
+    assert faults(graph) == [(NameFaultKind.NO_TABLES, "x")]
     clean(graph)  # No write waits for what is gone.
     report = graph.upkeep.repair(confirm=True)
     assert [n.action for n in report.names] == [NameAction.REFUSED]
@@ -162,10 +162,10 @@ def test_a_step_that_nobody_finished_is_finished(
     graph: omnigraph.Graph, command: tuple[str, ...], point: FailPoint
 ) -> None:
     again(graph, "x", "own")
-    with armed(point, Action.RAISE), pytest.raises(FailPointError):
+    with armed(point, ArmedAction.RAISE), pytest.raises(FailPointError):
         getattr(graph.branches, command[0])(*command[1:])
     stuck = "y" if point is FailPoint.BRANCH_BEFORE_RENAME else "x"
-    assert faults(graph) == [(Fault.UNFINISHED, stuck)]
+    assert faults(graph) == [(NameFaultKind.UNFINISHED, stuck)]
     clean(graph)
     assert [n.action for n in graph.upkeep.repair(confirm=True).names] == [NameAction.HEALED]
     assert faults(graph) == []
@@ -182,7 +182,7 @@ def test_a_ref_that_leads_to_another_branch_is_told(graph: omnigraph.Graph) -> N
     ref = find_branch(objects, "x")
     assert ref is not None
     objects.copy(ref.object_name, "_refs/branches/y/1.json")
-    assert faults(graph) == [(Fault.UNFINISHED, "y")]
+    assert faults(graph) == [(NameFaultKind.UNFINISHED, "y")]
     graph.upkeep.repair(confirm=True)
     assert graph.branches.list() == ["main", "x"]
     assert people(graph, "x") == {"m", "own"}

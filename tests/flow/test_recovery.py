@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind, StorageError
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping import audit
 from omnigraph.housekeeping.audit import RecoveryKind, recoveries
 from omnigraph.housekeeping.intents import LEASE_S, Lease
@@ -124,7 +124,7 @@ def test_a_writer_that_is_faster_than_its_revocation_counts(graph: omnigraph.Gra
     # The revocation has looked and is about to publish when the write it gives up is published.
     def publish_first() -> None:
         other._repository.ids.ulid = lambda: stalled.operation_id  # type: ignore[method-assign]
-        with armed(FailPoint.SETTLE_BEFORE_HINT, Action.RAISE):
+        with armed(FailPoint.SETTLE_BEFORE_HINT, ArmedAction.RAISE):
             other.load(person("lost"))
             other.settle()
 
@@ -194,7 +194,7 @@ def test_a_recovery_that_dies_is_repeated_with_one_row(
 ) -> None:
     crash(graph, FailPoint.PUBLISH_BEFORE_COMMIT, "lost")
     heard(graph, LEASE_S + 1)
-    with armed(point, Action.RAISE), pytest.raises(FailPointError):
+    with armed(point, ArmedAction.RAISE), pytest.raises(FailPointError):
         recover(graph._repository)
     assert len(pending_intents(graph._repository)) == 1
     recover(graph._repository)

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.upkeep.repair import RepairAction, TableRepair, Verdict
+from omnigraph.upkeep.repair import DriftKind, RepairAction, TableRepair
 
 SCHEMA = """
 node Person { name: String @key  age: I64?  pic: Blob?  @range(age, 0..200) }
@@ -57,7 +57,7 @@ def graph(tmp_path: Path) -> Iterator[omnigraph.Graph]:
 def test_nothing_to_do(graph: omnigraph.Graph) -> None:
     for confirm in (False, True):
         report = graph.upkeep.repair(confirm=confirm)
-        assert [t.classification for t in report.tables] == [Verdict.NO_DRIFT] * 2
+        assert [t.classification for t in report.tables] == [DriftKind.NO_DRIFT] * 2
         assert {t.action for t in report.tables} == {RepairAction.NO_OP}
         assert not report.commits
 
@@ -66,7 +66,7 @@ def test_joined_files_are_told_and_healed(graph: omnigraph.Graph) -> None:
     table = foreign(graph)
     table.optimize.compact_files()
     found = row_of(graph.upkeep.repair())
-    assert (found.classification, found.action) == (Verdict.VERIFIED, RepairAction.PREVIEW)
+    assert (found.classification, found.action) == (DriftKind.VERIFIED, RepairAction.PREVIEW)
     assert {done.operation for done in found.operations} == {"ReserveFragments", "Rewrite"}
     assert found.lance_head_version == lance.dataset(table.uri).version
     before = next(iter(graph.commits())).id
@@ -107,7 +107,7 @@ def test_changed_rows_are_refused_forced_or_discarded(graph: omnigraph.Graph) ->
     graph.mutate("delete Knows where from = 'ada'".replace("'", '"'))
     change()
     found = row_of(graph.upkeep.repair())
-    assert found.classification is Verdict.SUSPICIOUS
+    assert found.classification is DriftKind.SUSPICIOUS
     assert [done.operation for done in found.operations] == ["Delete", "Append", "Update"]
     report = graph.upkeep.repair(confirm=True)
     assert row_of(report).action is RepairAction.REFUSED
@@ -192,7 +192,7 @@ def test_what_left_no_record_cannot_be_verified(graph: omnigraph.Graph, tmp_path
         if version.name != f"{(1 << 64) - 1 - newest:020d}.manifest":
             version.unlink()
     found = row_of(graph.upkeep.repair())
-    assert found.classification is Verdict.UNVERIFIABLE
+    assert found.classification is DriftKind.UNVERIFIABLE
     assert found.reason
     assert row_of(graph.upkeep.repair(confirm=True)).action is RepairAction.REFUSED
     assert row_of(graph.upkeep.repair(confirm=True, force=True)).action is RepairAction.REFUSED
@@ -203,7 +203,7 @@ def test_what_left_no_record_cannot_be_verified(graph: omnigraph.Graph, tmp_path
 def test_an_index_of_another_program_changes_no_row(graph: omnigraph.Graph) -> None:
     foreign(graph).create_scalar_index("age", "BTREE")
     found = row_of(graph.upkeep.repair())
-    assert found.classification is Verdict.SUSPICIOUS
+    assert found.classification is DriftKind.SUSPICIOUS
     report = graph.upkeep.repair(confirm=True, force=True)
     assert row_of(report).action is RepairAction.FORCED
     assert not report.commits, "there is no row to publish"
@@ -299,7 +299,7 @@ def test_a_mirror_that_cannot_be_read_is_in_nobodys_way(
         skipped = {t.type_key: t.skipped for t in graph.optimize().tables}
         assert skipped["node:Person"] == "drift_needs_repair"
         found = row_of(graph.upkeep.repair())
-        assert (found.classification, bool(found.reason)) == (Verdict.UNVERIFIABLE, True)
+        assert (found.classification, bool(found.reason)) == (DriftKind.UNVERIFIABLE, True)
         assert row_of(graph.upkeep.repair(confirm=True)).action is RepairAction.REFUSED
         assert row_of(graph.upkeep.repair(confirm=True, force=True)).action is RepairAction.REFUSED
         report = graph.upkeep.repair(confirm=True, discard=True)

@@ -28,7 +28,7 @@ from scenario_support import (
 
 import omnigraph
 from omnigraph.errors import ErrorKind
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.housekeeping.intents import LEASE_S, Lease, intent_name
 from omnigraph.testing.proxy import CountingProxy
@@ -202,7 +202,10 @@ def test_an_intent_that_cannot_be_read_is_put_aside_once(
         assert (item.state, item.operation_id) == (IntentState.UNREADABLE, lost)
         assert item.reason
         assert not other.upkeep.check().ok
-        with armed(FailPoint.RECOVERY_BEFORE_DROP, Action.RAISE), pytest.raises(FailPointError):
+        with (
+            armed(FailPoint.RECOVERY_BEFORE_DROP, ArmedAction.RAISE),
+            pytest.raises(FailPointError),
+        ):
             recover(other._repository)
         (row,) = other.upkeep.recovery.run().recovered
         assert (row.operation_id, row.recovery_kind) == (lost, RecoveryKind.QUARANTINED)
@@ -411,7 +414,7 @@ def test_a_young_write_that_is_given_up_and_publishes_after_all_counts(
 
         def publish_first() -> None:
             other._repository.ids.ulid = lambda: lost  # type: ignore[method-assign]
-            with armed(FailPoint.SETTLE_BEFORE_HINT, Action.RAISE):
+            with armed(FailPoint.SETTLE_BEFORE_HINT, ArmedAction.RAISE):
                 load(other, "lost")
                 other.settle()
 

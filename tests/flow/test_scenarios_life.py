@@ -30,7 +30,7 @@ from scenario_support import (
 
 import omnigraph
 from omnigraph.errors import ErrorKind
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.requests import Fault
@@ -188,7 +188,7 @@ def test_a_branch_whose_end_was_not_told_is_cleaned_up_and_made_anew(
     graph: omnigraph.Graph,
 ) -> None:
     graph.load([person("old")], branch="work")
-    with armed(FailPoint.BRANCH_BEFORE_DEATH, Action.RAISE), pytest.raises(FailPointError):
+    with armed(FailPoint.BRANCH_BEFORE_DEATH, ArmedAction.RAISE), pytest.raises(FailPointError):
         graph.branches.delete("work")
     with omnigraph.open(graph.uri) as other:
         assert other.upkeep.cleanup(keep=1, grace=0, confirm=True).errors == ()
@@ -203,7 +203,7 @@ def test_a_branch_whose_end_was_not_told_is_cleaned_up_and_made_anew(
 
 
 def test_a_branch_that_was_never_finished_is_cleaned_up(graph: omnigraph.Graph) -> None:
-    with armed(FailPoint.BRANCH_BEFORE_REF, Action.RAISE), pytest.raises(FailPointError):
+    with armed(FailPoint.BRANCH_BEFORE_REF, ArmedAction.RAISE), pytest.raises(FailPointError):
         graph.branches.create("x")
     graph.settle()
     known = {graph._repository.head(name).snapshot.path for name in ("work", "side")}

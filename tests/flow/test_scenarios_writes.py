@@ -25,7 +25,7 @@ from scenario_support import (
 )
 
 import omnigraph
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR
 
@@ -180,7 +180,7 @@ def test_a_write_that_fails_tidies_up(
         return
     with omnigraph.open(copy_of(folder, tmp_path / "g")) as graph:
         before = picture(graph)
-        with armed(point, Action.RAISE), pytest.raises(FailPointError):
+        with armed(point, ArmedAction.RAISE), pytest.raises(FailPointError):
             KINDS[kind].run(graph, "main")
         assert picture(graph) == before
         assert intents(graph) == []

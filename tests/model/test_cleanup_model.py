@@ -37,7 +37,7 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.upkeep.cleanup import cleanup
-from omnigraph.upkeep.name_check import Fault, name_faults
+from omnigraph.upkeep.name_check import NameFaultKind, name_faults
 from omnigraph.upkeep.recovery import recover
 from omnigraph.upkeep.retention import Policy
 
@@ -399,7 +399,9 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
         assert report.errors == ()
         with omnigraph.open(self.place) as fresh:
             assert [pair for pair in pairs if not can_merge(fresh, *pair)] == []
-            assert {fault.fault for fault in name_faults(fresh._repository)} <= {Fault.UNFINISHED}
+            assert {fault.fault for fault in name_faults(fresh._repository)} <= {
+                NameFaultKind.UNFINISHED
+            }
             again = cleanup(fresh._repository, policy, lease_s=lease_s)
             assert again.places == (), again.to_dict()
             for name in living(fresh):

@@ -23,7 +23,7 @@ from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_graphs import RandomGraph
 from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, World
+from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
 from omnigraph.upkeep import indexes
 
 _PROPERTY = re.compile(
@@ -31,10 +31,10 @@ _PROPERTY = re.compile(
 )
 
 
-def indexed(world: World) -> World:
+def indexed(world: RandomWorld) -> RandomWorld:
     """The same world with an index on everything that can have one."""
     schema = _PROPERTY.sub(r"\1 @index", world.schema)
-    return World(world.name, schema, tuple(world.inexact))
+    return RandomWorld(world.name, schema, tuple(world.inexact))
 
 
 INDEXED = tuple(map(indexed, WORLDS))
@@ -77,7 +77,9 @@ def maintain(graph: omnigraph.Graph, dice: random.Random) -> None:
 @pytest.mark.parametrize("world", INDEXED, ids=lambda w: w.name)
 @settings(max_examples=12)
 @given(data=st.data())
-def test_an_optimized_graph_answers_as_the_reference(world: World, data: st.DataObject) -> None:
+def test_an_optimized_graph_answers_as_the_reference(
+    world: RandomWorld, data: st.DataObject
+) -> None:
     case = data.draw(cases(world))
     dice = random.Random(data.draw(st.integers(0, 2**32)))
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:

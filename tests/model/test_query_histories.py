@@ -30,7 +30,7 @@ from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_graphs import RandomGraph, graphs
 from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, World
+from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
 
 BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (vertices, "FEW", (0, 1, 2, 2_000)),
@@ -122,7 +122,7 @@ def parts(rows: RandomGraph, size: int) -> Iterator[dict[str, list[dict[str, Any
 @pytest.mark.parametrize("world_", WORLDS, ids=lambda w: w.name)
 @settings(max_examples=5)
 @given(data=st.data())
-def test_any_history_with_any_bounds(world_: World, data: st.DataObject) -> None:
+def test_any_history_with_any_bounds(world_: RandomWorld, data: st.DataObject) -> None:
     case, other = data.draw(cases(world_)), data.draw(graphs(world_))
     queries = list(case.queries)
     seed = data.draw(st.integers(0, 2**32))

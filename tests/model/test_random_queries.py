@@ -16,7 +16,7 @@ from omnigraph.query.params import bind
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, World
+from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
 
 MODES = ("indexed", "csr")
 
@@ -24,7 +24,7 @@ MODES = ("indexed", "csr")
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
 @settings(max_examples=40)
 @given(data=st.data())
-def test_engine_agrees_with_the_reference(world: World, data: st.DataObject) -> None:
+def test_engine_agrees_with_the_reference(world: RandomWorld, data: st.DataObject) -> None:
     case = data.draw(cases(world))
     # The clock stands still at NOW, so now() is the same moment on both sides.
     with (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import omnigraph
-from omnigraph.failpoints import Action, FailPoint, FailPointError, armed
+from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.storage import compact, staging
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -99,7 +99,7 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES, point=st.sampled_from(BEFORE))
     def die_before_the_commit(self, which, records, mode, point) -> None:
-        with armed(point, Action.RAISE):
+        with armed(point, ArmedAction.RAISE):
             try:
                 result = self.handles[which].load(records, mode=mode)
             except (FailPointError, omnigraph.ConstraintError):
@@ -109,7 +109,7 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), records=RECORDS, mode=MODES)
     def die_after_the_commit(self, which: int, records: list[dict], mode: str) -> None:
-        with armed(FailPoint.PUBLISH_AFTER_COMMIT, Action.RAISE) as arm:
+        with armed(FailPoint.PUBLISH_AFTER_COMMIT, ArmedAction.RAISE) as arm:
             try:
                 self.expect(lambda: self.handles[which].load(records, mode=mode), records, mode)
             except FailPointError:
@@ -127,7 +127,7 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), point=st.sampled_from(BEFORE))
     def die_in_maintenance(self, which: int, point: FailPoint) -> None:
-        with armed(point, Action.RAISE), suppress(FailPointError):
+        with armed(point, ArmedAction.RAISE), suppress(FailPointError):
             self.handles[which].optimize()
 
     @rule(which=st.integers(0, 1))

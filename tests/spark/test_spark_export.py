@@ -42,9 +42,9 @@ def files_below(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
-def run_here(job: export._Job, attempts: int = 1) -> dict[int, export._Part]:
+def run_here(job: export._Job, attempts: int = 1) -> dict[int, export._ExportPart]:
     """Every task here, so many times; only the last report arrives."""
-    parts: dict[int, export._Part] = {}
+    parts: dict[int, export._ExportPart] = {}
     for number in range(len(job.works)):
         for _ in range(attempts):
             (report,) = export._write_parts(job, iter([pa.record_batch({"id": [number]})]))

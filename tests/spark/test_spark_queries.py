@@ -22,7 +22,7 @@ from omnigraph.spark.query import query_frame
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.random_queries import cases
-from omnigraph.testing.random_worlds import FLEET, WORLDS, World
+from omnigraph.testing.random_worlds import FLEET, WORLDS, RandomWorld
 from omnigraph.testing.spark import SparkSessions
 
 CASES = 2
@@ -36,7 +36,7 @@ QUERIES = 8
 @settings(max_examples=CASES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_spark_agrees_with_the_reference(
-    spark_sessions: SparkSessions, world: World, data: st.DataObject
+    spark_sessions: SparkSessions, world: RandomWorld, data: st.DataObject
 ) -> None:
     spark = spark_sessions.local()
     case = data.draw(cases(world, queries_max=QUERIES))

@@ -20,7 +20,7 @@ from omnigraph.spark.lower import search
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.random_queries import cases
-from omnigraph.testing.random_worlds import WORLDS, World
+from omnigraph.testing.random_worlds import WORLDS, RandomWorld
 from omnigraph.testing.spark import SparkSessions
 
 CASES = 3
@@ -91,7 +91,7 @@ def docs(
 @settings(max_examples=CASES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_searching_agrees_with_the_reference(
-    spark_sessions: SparkSessions, world: World, data: st.DataObject
+    spark_sessions: SparkSessions, world: RandomWorld, data: st.DataObject
 ) -> None:
     spark = spark_sessions.local()
     case = data.draw(cases(world, queries_max=QUERIES, searching=True))

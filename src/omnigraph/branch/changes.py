@@ -20,7 +20,7 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.branch.delta import Op, RowDelta, Side, differs
 from omnigraph.branch.pace import Pace
-from omnigraph.branch.types import TypePair
+from omnigraph.branch.types import ComparedTypes
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.schema.json_rows import members
 from omnigraph.schema.json_text import TEXT, join, json_text
@@ -97,10 +97,10 @@ def type_number(type_id: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class ChangePiece:
     """A few entities of one type with their images."""
 
-    types: TypePair
+    types: ComparedTypes
     ids: pa.StringArray
     ops: np.ndarray[Any, np.dtype[np.int8]]
     sides: tuple[tuple[Positions, pa.Table], tuple[Positions, pa.Table]]
@@ -185,7 +185,7 @@ class Piece:
         return text.take(pa.array(places, mask=places < 0))
 
 
-def pieces(delta: RowDelta, *, rows_max: int | None = None) -> Iterator[Piece]:
+def pieces(delta: RowDelta, *, rows_max: int | None = None) -> Iterator[ChangePiece]:
     """A delta with its images, a few megabytes at a time, in order."""
     blobs = any(column.is_blob for column in delta.types.columns)
     pace = Pace(len(delta), blobs=blobs, **({} if rows_max is None else {"rows_max": rows_max}))
@@ -211,7 +211,7 @@ def parse_change(line: str) -> EntityChange:
     )
 
 
-def _piece(delta: RowDelta, chosen: slice) -> Piece:
+def _piece(delta: RowDelta, chosen: slice) -> ChangePiece:
     ops = delta.ops[chosen]
     positions = delta.before[chosen], delta.after[chosen]
     rows = [np.flatnonzero(p >= 0) for p in positions]
@@ -230,7 +230,7 @@ def _piece(delta: RowDelta, chosen: slice) -> Piece:
             mask = np.zeros(len(ops), np.bool_)
             mask[both] = differs(column, *pairs)
             changed.append((column.name, mask))
-    return Piece(
+    return ChangePiece(
         types=delta.types,
         ids=delta.ids[chosen],
         ops=ops,

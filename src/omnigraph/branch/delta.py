@@ -28,7 +28,7 @@ from omnigraph.branch.kept import Kept, keep, take
 from omnigraph.branch.pace import Pace
 from omnigraph.branch.parallel import both
 from omnigraph.branch.physical import differing_rows, ids_of, joined
-from omnigraph.branch.types import ColumnPair, TypePair
+from omnigraph.branch.types import ColumnPair, ComparedTypes
 from omnigraph.errors import InternalError
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.arrow import table_schema
@@ -61,7 +61,7 @@ INSERT, UPDATE, DELETE = Op.INSERT, Op.UPDATE, Op.DELETE
 class RowDelta:
     """The entities of one type that differ, sorted by the UTF-8 bytes of their ids."""
 
-    types: TypePair
+    types: ComparedTypes
     tables: tuple[Table | None, Table | None]
     """The versions before and after; None while the type had no rows."""
     ids: pa.StringArray
@@ -131,7 +131,7 @@ class RowDelta:
         return self.before if side == "before" else self.after
 
 
-def table_delta(before: Table | None, after: Table | None, types: TypePair) -> RowDelta:
+def table_delta(before: Table | None, after: Table | None, types: ComparedTypes) -> RowDelta:
     """What changed from one version of a table to another."""
     old, new = differing_rows(before, after, whole=not types.comparable)
     names = _plain_names(types)
@@ -193,7 +193,7 @@ class _Side:
         return take(self.table, self.kept, positions, names)
 
 
-def _plain_names(types: TypePair) -> tuple[list[str], list[str]]:
+def _plain_names(types: ComparedTypes) -> tuple[list[str], list[str]]:
     """The columns of each side that are read with the rows: the id and all but blobs."""
     plain = [c for c in types.columns if not c.is_blob]
     return (
@@ -202,7 +202,9 @@ def _plain_names(types: TypePair) -> tuple[list[str], list[str]]:
     )
 
 
-def _unchanged(types: TypePair, sides: tuple[_Side, _Side], old: Positions, new: Positions) -> Mask:
+def _unchanged(
+    types: ComparedTypes, sides: tuple[_Side, _Side], old: Positions, new: Positions
+) -> Mask:
     """Which entities, each at a position before and one after, have the same values."""
     same = np.ones(len(old), np.bool_)
     stay = [c for c in types.columns if c.after is not None]

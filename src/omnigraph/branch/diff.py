@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.branch.changes import ARROW_SCHEMA, EntityChange, Piece, pieces
+from omnigraph.branch.changes import ARROW_SCHEMA, ChangePiece, EntityChange, pieces
 from omnigraph.branch.delta import Op, RowDelta, table_delta
 from omnigraph.branch.parallel import both
-from omnigraph.branch.types import TypePair, matched_types
+from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.repository import Repository
@@ -50,7 +50,7 @@ class Diff:
         self._lock = Lock()
 
     @cached_property
-    def types(self) -> tuple[TypePair, ...]:
+    def types(self) -> tuple[ComparedTypes, ...]:
         """The types whose tables are not the same: nodes before edges, then by number."""
         return tuple(
             pair
@@ -127,7 +127,7 @@ class Diff:
 
     def pieces(
         self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()
-    ) -> Iterator[Piece]:
+    ) -> Iterator[ChangePiece]:
         """The changes with their images, a few megabytes at a time."""
         wanted = _chosen_ops(ops)
         for delta in self.deltas(kinds, types):
@@ -145,7 +145,7 @@ class Diff:
             with ThreadPoolExecutor(min(len(chosen), THREADS_MAX), "omnigraph-diff") as pool:
                 return list(pool.map(self.delta, chosen))
 
-    def delta(self, pair: TypePair) -> RowDelta:
+    def delta(self, pair: ComparedTypes) -> RowDelta:
         """What changed in one type."""
         with self._lock:
             known = self._deltas.get(pair.number)
@@ -163,7 +163,7 @@ class Diff:
     def _table(self, pin: TablePin | None) -> Table | None:
         return self._repository.table(pin) if pin is not None else None
 
-    def pins(self, pair: TypePair) -> tuple[TablePin | None, TablePin | None]:
+    def pins(self, pair: ComparedTypes) -> tuple[TablePin | None, TablePin | None]:
         """The versions of a type's table on both sides."""
         return (
             self.before.pins.get(pair.before.table_key) if pair.before is not None else None,
@@ -178,12 +178,12 @@ class Diff:
         return before, after
 
     @staticmethod
-    def _is_untouched(pair: TypePair, before: TablePin | None, after: TablePin | None) -> bool:
+    def _is_untouched(pair: ComparedTypes, before: TablePin | None, after: TablePin | None) -> bool:
         if before is None or after is None:
             return before is after
         return before.name == after.name and pair.comparable
 
-    def _chosen_types(self, kinds: Sequence[str], types: Sequence[str]) -> list[TypePair]:
+    def _chosen_types(self, kinds: Sequence[str], types: Sequence[str]) -> list[ComparedTypes]:
         _refuse_others("kind", kinds, KINDS)
         numbers = {n for name in _names(types) for n in self._numbers(name)}
         return [

@@ -35,7 +35,7 @@ class ColumnPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TypePair:
+class ComparedTypes:
     """One type in two snapshots; None where it does not exist. At least one is there."""
 
     before: GraphType | None
@@ -44,9 +44,9 @@ class TypePair:
     """Numbers that are to be read as others: one thing may have two."""
 
     @staticmethod
-    def unchanged(graph_type: GraphType) -> TypePair:
+    def unchanged(graph_type: GraphType) -> ComparedTypes:
         """A type that both sides know by the same declaration."""
-        return TypePair(before=graph_type, after=graph_type)
+        return ComparedTypes(before=graph_type, after=graph_type)
 
     @property
     def newest(self) -> GraphType:
@@ -112,12 +112,14 @@ class TypePair:
         return {self.numbers.get(p.id, p.id): p for p in own}
 
 
-def matched_types(before: Catalog, after: Catalog) -> Sequence[TypePair]:
+def matched_types(before: Catalog, after: Catalog) -> Sequence[ComparedTypes]:
     """All types of two schemas, by type and table life: nodes before edges, then by number."""
     numbers = one_numbering([after, before])
     old, new = (
         {(numbers.get(t.id, t.id), numbers.get(t.incarnation, t.incarnation)): t for t in c.types()}
         for c in (before, after)
     )
-    pairs = [TypePair(before=old.get(k), after=new.get(k), numbers=numbers) for k in {**new, **old}]
+    pairs = [
+        ComparedTypes(before=old.get(k), after=new.get(k), numbers=numbers) for k in {**new, **old}
+    ]
     return sorted(pairs, key=lambda p: (p.kind != "node", p.newest.id, p.newest.incarnation))

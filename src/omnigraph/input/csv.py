@@ -24,7 +24,7 @@ from omnigraph.errors import InternalError
 from omnigraph.input.csv_cells import cell_converter, column_of, is_null
 from omnigraph.input.csv_records import (
     CsvRecords,
-    Records,
+    CutRecords,
     cells_of,
     cut_records,
     has_lone_returns,
@@ -32,13 +32,13 @@ from omnigraph.input.csv_records import (
 )
 from omnigraph.input.jsonl_blocks import LINE_BYTES_MAX
 from omnigraph.input.jsonl_exact import RowCollector
-from omnigraph.input.pieces import Piece
+from omnigraph.input.pieces import InputPiece
 from omnigraph.input.problems import Problem
 from omnigraph.input.ranges import Block, text_blocks
 from omnigraph.input.record_shape import ShapedRow
 from omnigraph.input.streams import SourceReader
 from omnigraph.input.table_shape import NULL_ENDPOINT, property_type_of, typed_piece
-from omnigraph.input.units import PlannedFile, Unit
+from omnigraph.input.units import InputUnit, PlannedFile
 from omnigraph.schema.catalog import Catalog, GraphType, PropertyType
 from omnigraph.schema.property_columns import ColumnRefused
 from omnigraph.schema.property_values import Converter, ValueRefused
@@ -46,17 +46,17 @@ from omnigraph.schema.property_values import Converter, ValueRefused
 _RECORDS_AT_ONCE = 8192
 
 
-def csv_blocks(unit: Unit, reader: SourceReader) -> Iterator[Block]:
+def csv_blocks(unit: InputUnit, reader: SourceReader) -> Iterator[Block]:
     """The records of a unit. Raises ``UnreadableInput``."""
     return text_blocks(unit, reader, CsvRecords())
 
 
-def csv_pieces(unit: Unit, catalog: Catalog) -> Callable[[Block], Iterator[Piece]]:
+def csv_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Block], Iterator[InputPiece]]:
     """What tells the pieces of a block, in the order of its records."""
     return lambda block: read_csv_block(block, unit.planned, catalog)
 
 
-def read_csv_block(block: Block, planned: PlannedFile, catalog: Catalog) -> Iterator[Piece]:
+def read_csv_block(block: Block, planned: PlannedFile, catalog: Catalog) -> Iterator[InputPiece]:
     """One block of whole records as pieces."""
     shape = planned.shape
     if shape is None:
@@ -78,8 +78,8 @@ def read_csv_block(block: Block, planned: PlannedFile, catalog: Catalog) -> Iter
 
 
 def _read_columns(
-    records: Records, skip: int, planned: PlannedFile, graph_type: GraphType
-) -> Piece | None:
+    records: CutRecords, skip: int, planned: PlannedFile, graph_type: GraphType
+) -> InputPiece | None:
     """The block through Arrow, None to decline."""
     shape, lines = planned.shape, records.lines[skip:]
     start = int(records.starts[skip]) if len(lines) else len(records.text)
@@ -89,7 +89,7 @@ def _read_columns(
     if len(lines) and int((records.stops - records.starts).max()) > LINE_BYTES_MAX:
         return None
     if not lines.size:
-        return Piece(parts=(), problems=(), line_count=records.line_count)
+        return InputPiece(parts=(), problems=(), line_count=records.line_count)
     if not quotes_are_regular(text, planned.delimiter):
         return None
     try:
@@ -153,8 +153,8 @@ class _Column:
 
 
 def _read_records(
-    records: Records, skip: int, planned: PlannedFile, graph_type: GraphType
-) -> Iterator[Piece]:
+    records: CutRecords, skip: int, planned: PlannedFile, graph_type: GraphType
+) -> Iterator[InputPiece]:
     """Every record on its own, every problem with its line; few records at a time."""
     columns = [
         _Column(
@@ -181,7 +181,7 @@ def _read_some(
     planned: PlannedFile,
     columns: Sequence[_Column],
     graph_type: GraphType,
-) -> Piece:
+) -> InputPiece:
     collector = RowCollector()
     problems: list[Problem] = []
     texts: dict[int, bytes] = {}
@@ -193,7 +193,7 @@ def _read_some(
         else:
             problems += [Problem(line=line, column=p.column, message=p.message) for p in values]
     parts, mismatches = collector.parts(_RECORDS_AT_ONCE)
-    return Piece(
+    return InputPiece(
         parts=parts,
         problems=sorted([*problems, *mismatches], key=lambda p: p.line or 0),
         line_count=line_count,

@@ -50,7 +50,7 @@ def record_ends(text: bytes) -> Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class CutRecords:
     """The records of a block that are not blank."""
 
     text: bytes
@@ -68,7 +68,7 @@ class Records:
         return self.text[self.starts[index] : self.stops[index]]
 
 
-def cut_records(text: bytes) -> Records:
+def cut_records(text: bytes) -> CutRecords:
     """A block of whole records, cut. What follows the last end is a record that is not closed."""
     ends = record_ends(text)
     closed = bool(len(ends)) and int(ends[-1]) == len(text) - 1
@@ -81,7 +81,7 @@ def cut_records(text: bytes) -> Records:
     # Where a record is empty this looks at a neighbour's byte, and the record is blank anyway.
     stops[(raw[stops - 1] == _RETURN) & (stops > starts)] -= 1
     filled = stops > starts
-    return Records(
+    return CutRecords(
         text=text,
         starts=starts[filled],
         stops=stops[filled],

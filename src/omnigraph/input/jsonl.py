@@ -12,37 +12,37 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from omnigraph.input.jsonl_blocks import read_block
-from omnigraph.input.pieces import Piece, TextOf
+from omnigraph.input.pieces import InputPiece, TextOf
 from omnigraph.input.ranges import Block, Lines, text_blocks
 from omnigraph.input.record_shape import RecordShape
 from omnigraph.input.streams import SourceReader
-from omnigraph.input.units import Unit
+from omnigraph.input.units import InputUnit
 from omnigraph.schema.catalog import Catalog
 
 PROBLEMS_AT_ONCE_MAX = 4096
 _SPLIT_INTO = 16
 
 
-def jsonl_blocks(unit: Unit, reader: SourceReader) -> Iterator[Block]:
+def jsonl_blocks(unit: InputUnit, reader: SourceReader) -> Iterator[Block]:
     """The lines of a unit. Raises ``UnreadableInput``."""
     return text_blocks(unit, reader, Lines())
 
 
-def jsonl_pieces(unit: Unit, catalog: Catalog) -> Callable[[Block], Iterator[Piece]]:
+def jsonl_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Block], Iterator[InputPiece]]:
     """What tells the pieces of a block, in the order of its lines."""
     del unit  # Every line says what it is.
     shape = RecordShape(catalog)
     return lambda block: read_text(block.text, catalog, shape)
 
 
-def read_text(text: bytes, catalog: Catalog, shape: RecordShape) -> Iterator[Piece]:
+def read_text(text: bytes, catalog: Catalog, shape: RecordShape) -> Iterator[InputPiece]:
     """Whole lines as pieces, with all of their problems."""
     result = read_block(text, catalog, shape, problems_max=PROBLEMS_AT_ONCE_MAX)
     if len(result.problems) >= PROBLEMS_AT_ONCE_MAX and result.line_count > 1:
         for smaller in _split(text):
             yield from read_text(smaller, catalog, shape)
         return
-    yield Piece(
+    yield InputPiece(
         parts=result.parts,
         problems=result.problems,
         line_count=result.line_count,

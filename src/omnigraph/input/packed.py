@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InputError
 from omnigraph.input.loaded_rows import Part
-from omnigraph.input.pieces import Piece, TextOf, shown_text
+from omnigraph.input.pieces import InputPiece, TextOf, shown_text
 from omnigraph.input.problems import Problem
 from omnigraph.schema.identity import is_keyed
 
@@ -117,7 +117,7 @@ class _Tally:
     rows: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     span: tuple[int, int] | None = None
 
-    def take(self, piece: Piece) -> list[tuple[str, int, bytes]]:
+    def take(self, piece: InputPiece) -> list[tuple[str, int, bytes]]:
         """The entries of a piece, and what they count is added up."""
         entries: list[tuple[str, int, bytes]] = []
         for part in piece.parts:
@@ -165,7 +165,7 @@ class _Tally:
         )
 
 
-def pack_unit(unit: int, file: int, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+def pack_unit(unit: int, file: int, pieces: Iterable[InputPiece]) -> Iterator[pa.RecordBatch]:
     """Everything that a unit gives, piece by piece, and its statistics at the end."""
     tally = _Tally(unit=unit, file=file)
     for piece in pieces:

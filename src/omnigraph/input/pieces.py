@@ -19,7 +19,7 @@ def no_text(_line: int) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class InputPiece:
     """Rows and problems of one piece of a unit; lines count from its start."""
 
     parts: Sequence[Part]

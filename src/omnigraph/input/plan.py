@@ -170,7 +170,7 @@ def plan_files(
 
     ``range_bytes`` is how large a unit should be; None: a file is one unit.
     """
-    look = _Look(graph_type, member.columns, range_bytes)
+    look = _FirstLook(graph_type, member.columns, range_bytes)
     files = member.files
     if len(files) == 1:
         return [look.at(files[0])]
@@ -181,7 +181,7 @@ def plan_files(
 # -- looking at files ----------------------------------------------------------------------------
 
 
-class _Look:
+class _FirstLook:
     """What the first bytes of a file tell."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, cast
 
 from omnigraph.input.jsonl_blocks import BLOCK_BYTES, LINE_BYTES_MAX, cut_blocks
 from omnigraph.input.streams import SourceReader
-from omnigraph.input.units import Compression, Unit
+from omnigraph.input.units import Compression, InputUnit
 from omnigraph.input.unpack import unpacked_stream
 from omnigraph.storage.inputs import InputFile, InputReader
 
@@ -66,7 +66,7 @@ class Block:
     """How many bytes of the file were read for it and all before it."""
 
 
-def text_blocks(unit: Unit, reader: SourceReader, borders: Borders) -> Iterator[Block]:
+def text_blocks(unit: InputUnit, reader: SourceReader, borders: Borders) -> Iterator[Block]:
     """The records of a unit of text. Raises ``UnreadableInput``."""
     planned = unit.planned
     if not planned.in_order and isinstance(reader, InputReader):

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import InternalError
-from omnigraph.input.pieces import Piece
+from omnigraph.input.pieces import InputPiece
 from omnigraph.input.streams import SourceReader
 from omnigraph.input.table_shape import piece_of
-from omnigraph.input.units import Format, TableShape, Unit
+from omnigraph.input.units import Format, InputUnit, TableShape
 from omnigraph.schema.catalog import Catalog
 from omnigraph.storage.faults import short
 from omnigraph.storage.inputs import UnreadableInput
@@ -43,25 +43,25 @@ def damaged(format: Format, error: BaseException) -> UnreadableInput:
     return UnreadableInput(f"cannot be read as {format}: {short(error)}")
 
 
-def batch_pieces(unit: Unit, catalog: Catalog) -> Callable[[Batch], Iterator[Piece]]:
+def batch_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Batch], Iterator[InputPiece]]:
     """What tells the rows of a batch as a piece."""
     shape = _shape(unit)
     graph_type = catalog.table(shape.table_key)
 
-    def pieces_of(batch: Batch) -> Iterator[Piece]:
+    def pieces_of(batch: Batch) -> Iterator[InputPiece]:
         columns = dict(zip(batch.rows.schema.names, batch.rows.columns, strict=True))
         yield piece_of(graph_type, shape, columns, batch.rows.num_rows)
 
     return pieces_of
 
 
-def _shape(unit: Unit) -> TableShape:
+def _shape(unit: InputUnit) -> TableShape:
     if unit.planned.shape is None:
         raise InternalError(f"a {unit.planned.format} file without a shape")
     return unit.planned.shape
 
 
-def _wanted(unit: Unit) -> list[str]:
+def _wanted(unit: InputUnit) -> list[str]:
     return list(dict.fromkeys(column for _, column in _shape(unit).columns))
 
 
@@ -76,7 +76,7 @@ def open_parquet(reader: SourceReader) -> pq.ParquetFile:
         raise damaged(Format.PARQUET, error) from error
 
 
-def parquet_batches(unit: Unit, reader: SourceReader) -> Iterator[Batch]:
+def parquet_batches(unit: InputUnit, reader: SourceReader) -> Iterator[Batch]:
     """The rows of some row groups. Raises ``UnreadableInput``."""
     file = open_parquet(reader)
     groups = list(range(unit.start, unit.stop))
@@ -116,7 +116,7 @@ def open_arrow(reader: SourceReader) -> Any:
         raise damaged(Format.ARROW, error) from error
 
 
-def arrow_batches(unit: Unit, reader: SourceReader) -> Iterator[Batch]:
+def arrow_batches(unit: InputUnit, reader: SourceReader) -> Iterator[Batch]:
     """The rows of some batches. Raises ``UnreadableInput``."""
     opened = open_arrow(reader)
     wanted = _wanted(unit)

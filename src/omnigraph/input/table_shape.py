@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.input.loaded_rows import Part, settle_ids
-from omnigraph.input.pieces import Piece
+from omnigraph.input.pieces import InputPiece
 from omnigraph.input.problems import Problem, input_error
 from omnigraph.input.tables import (
     column_sources,
@@ -105,7 +105,7 @@ def property_type_of(graph_type: GraphType, column: str) -> PropertyType:
 
 def piece_of(
     graph_type: GraphType, shape: TableShape, given: Mapping[str, pa.Array], row_count: int
-) -> Piece:
+) -> InputPiece:
     """Columns of a source as a piece; rows count from 1. No rows if there is a problem."""
     problems: list[Problem] = []
     arrays: dict[str, pa.Array] = {}
@@ -119,20 +119,20 @@ def piece_of(
             ]
     if problems:
         ordered = sorted(problems, key=lambda p: p.line or 0)
-        return Piece(parts=(), problems=ordered, line_count=row_count)
+        return InputPiece(parts=(), problems=ordered, line_count=row_count)
     return typed_piece(graph_type, arrays, np.arange(1, row_count + 1), row_count)
 
 
 def typed_piece(
     graph_type: GraphType, arrays: Mapping[str, pa.Array], lines: np.ndarray, line_count: int
-) -> Piece:
+) -> InputPiece:
     """Converted columns as a piece; columns that are not given are null."""
     schema = table_schema(graph_type)
     columns = [arrays[f.name] if f.name in arrays else pa.nulls(len(lines), f.type) for f in schema]
     given = pa.Table.from_arrays(columns, schema=schema)
     rows, mismatches = settle_ids(graph_type, given, mismatches_max=len(lines))
     part = Part(type=graph_type, rows=rows, lines=lines)
-    return Piece(
+    return InputPiece(
         parts=[part] if len(lines) else (),
         problems=[Problem(line=int(lines[i]), message=m) for i, m in mismatches],
         line_count=line_count,

@@ -20,14 +20,14 @@ from omnigraph.errors import InputError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.input.dict_records import rows_from_records
 from omnigraph.input.loaded_rows import LoadedRows, Part, finish
-from omnigraph.input.pieces import Piece, shown_text
+from omnigraph.input.pieces import InputPiece, shown_text
 from omnigraph.input.plan import plan_files, types_of
 from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
 from omnigraph.input.readers import READERS, PiecesOf, broken, unit_blocks
 from omnigraph.input.rejects import RejectFile
 from omnigraph.input.sources import Given, Kind, Member
 from omnigraph.input.tables import rows_from_table
-from omnigraph.input.units import PlannedFile, Unit
+from omnigraph.input.units import InputUnit, PlannedFile
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.storage.inputs import UnreadableInput
@@ -114,9 +114,9 @@ class _Result:
     """A block that was understood, or why there is none."""
 
     file: int
-    unit: Unit
+    unit: InputUnit
     done: int
-    pieces: Sequence[Piece] | UnreadableInput | InputError
+    pieces: Sequence[InputPiece] | UnreadableInput | InputError
 
 
 class _Reading:
@@ -153,7 +153,7 @@ class _Reading:
             raise input_error(self._problems, total=self._total)
         return finish([*self._mentions(), *self._parts], [f.file.name for f in self._files], ids)
 
-    def _take(self, piece: Piece, file: int) -> None:
+    def _take(self, piece: InputPiece, file: int) -> None:
         name, before = self._files[file].file.name, self._lines[file]
         placed = [p.at(name, before) for p in piece.problems]
         if self._rejects is not None:
@@ -200,16 +200,16 @@ class _Reading:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _units(self) -> Iterator[tuple[int, Unit]]:
+    def _units(self) -> Iterator[tuple[int, InputUnit]]:
         for number, planned in enumerate(self._files):
             for cut in range(planned.unit_count):
                 start, stop = planned.cuts[cut : cut + 2]
-                unit = Unit(number=cut, file=number, planned=planned, start=start, stop=stop)
+                unit = InputUnit(number=cut, file=number, planned=planned, start=start, stop=stop)
                 yield number, unit
 
-    def _understood(self, file: int, unit: Unit, block: Any, pieces_of: PiecesOf) -> _Result:
+    def _understood(self, file: int, unit: InputUnit, block: Any, pieces_of: PiecesOf) -> _Result:
         """A block; no more of it than is needed to say that it is wrong."""
-        found: list[Piece] = []
+        found: list[InputPiece] = []
         problems = 0
         for piece in pieces_of(block):
             found.append(piece)

@@ -79,7 +79,7 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class InputUnit:
     """One unit of one file."""
 
     number: int
@@ -115,14 +115,14 @@ class WorkPlan:
         packed = -(-self.unit_count // _UNITS_PER_TASK_MAX)
         return max(1, min(self.unit_count, max(_TASKS_ALONE_MAX, packed)))
 
-    def unit(self, number: int) -> Unit:
+    def unit(self, number: int) -> InputUnit:
         """The unit of this number."""
         if not 0 <= number < self.unit_count:
             raise InternalError(f"there is no unit {number} among {self.unit_count}")
         place = bisect.bisect_right(self._firsts, number) - 1
         planned = self.files[place]
         cut = number - self._firsts[place]
-        return Unit(
+        return InputUnit(
             number=number,
             file=self.indices[place],
             planned=planned,

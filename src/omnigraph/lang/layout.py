@@ -94,7 +94,7 @@ class Nest(Doc):
         self.inner = inner
 
 
-class Group(Doc):
+class LayoutGroup(Doc):
     """Breaks at all its places or at none; ``broken`` if it has to."""
 
     __slots__ = ("broken", "inner")
@@ -140,14 +140,16 @@ def render(doc: Doc, column: int = 0) -> str:
                 jobs.extend((indent, breaks, part) for part in reversed(top.parts))
             case Nest():
                 jobs.append((indent + INDENT, breaks, top.inner))
-            case Group():
+            case LayoutGroup():
                 fits = not top.broken and _fits(WIDTH - column, top.inner, jobs)
                 jobs.append((indent, not fits, top.inner))
             case Headed():
                 # The block behind it may break, so the header needs room up to its brace only.
                 rest = [*jobs, (indent, True, top.block)]
                 fits = not top.head.hard and _fits(WIDTH - column, top.head, rest)
-                block = top.block if fits or not isinstance(top.block, Group) else top.block.inner
+                block = (
+                    top.block if fits or not isinstance(top.block, LayoutGroup) else top.block.inner
+                )
                 jobs += [(indent, True, block), (indent, not fits, top.head)]
             case Line() if not breaks:
                 out.append(top.flat)
@@ -183,7 +185,7 @@ def _fits(room: int, doc: Doc, rest: list[_Job]) -> bool:
                 jobs.append((breaks, top.inner))
             case Headed():
                 jobs += [(breaks, top.block), (breaks, top.head)]
-            case Group():
+            case LayoutGroup():
                 # A group behind the one in question can still break at its first place.
                 jobs.append((breaks, top.inner))
             case Line() if not breaks:

@@ -21,9 +21,9 @@ from omnigraph.errors import InternalError
 from omnigraph.lang.layout import (
     Concat,
     Doc,
-    Group,
     Hard,
     Headed,
+    LayoutGroup,
     Line,
     Nest,
     Suffix,
@@ -42,7 +42,7 @@ _TIGHT_BEHIND = frozenset({"(", "[", ".", "@", "-", ".."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class TextMarks:
     """What a language says about its tokens, each named by the offset it starts at."""
 
     items: frozenset[int]
@@ -60,7 +60,7 @@ class Marks:
     """Whether the items of the text are declarations, with an empty line between two of them."""
 
 
-def pretty(source: Source, marks: Marks) -> str:
+def pretty(source: Source, marks: TextMarks) -> str:
     """The canonical layout of a text that its language can read."""
     text = _Printer(source, marks).text()
     if _content(Source(name=source.name, text=text)) != _content(source):
@@ -85,7 +85,7 @@ class _Atom:
 
 
 class _Printer:
-    def __init__(self, source: Source, marks: Marks) -> None:
+    def __init__(self, source: Source, marks: TextMarks) -> None:
         self.source = source
         self.marks = marks
         self.tokens, _ = tokenize(source)
@@ -145,7 +145,7 @@ class _Printer:
         # The brace behind a header of several lines gets a line of its own: both break or none.
         head, block = atoms[:-1], atoms[-1]
         heading = self._broken_up(head, 0)
-        inner = heading.inner if isinstance(heading, Group) else heading
+        inner = heading.inner if isinstance(heading, LayoutGroup) else heading
         gap = self._gap(head[-1].last, block.first, Line(" "))
         return Headed(Concat([inner, gap]), block.doc)
 
@@ -164,7 +164,7 @@ class _Printer:
             further += [self._broken_up(part, level + 1)]
             last = part[-1].last
         tail = Nest(Concat(further)) if deeper else Concat(further)
-        return Group(Concat([self._broken_up(first, level + 1), tail]))
+        return LayoutGroup(Concat([self._broken_up(first, level + 1), tail]))
 
     def _breaks(self, atom: _Atom, level: int) -> bool:
         return self.tokens[atom.first].span.start in self.marks.breaks[level]
@@ -216,7 +216,7 @@ class _Printer:
             return Text("{}")
         ending, close = self._ending(last, closer, Line(" "))
         written = [Text("{"), Nest(Concat([*inside, *ending])), close, Text("}")]
-        return Group(Concat(written), broken="\n" in self.source.text[start:end])
+        return LayoutGroup(Concat(written), broken="\n" in self.source.text[start:end])
 
     def _list(self, opener: int, closer: int) -> Doc:
         start, end = self.tokens[opener].span.start, self.tokens[closer].span.end
@@ -235,7 +235,7 @@ class _Printer:
             return Concat([self._token(opener), *inside, self._token(closer)])
         ending, close = self._ending(last, closer, Line(""))
         written = [self._token(opener), Nest(Concat([*inside, *ending])), close]
-        return Group(Concat([*written, self._token(closer)]))
+        return LayoutGroup(Concat([*written, self._token(closer)]))
 
     def _split(self, lo: int, hi: int) -> list[tuple[int, int]]:
         """The parts of a list between its commas."""

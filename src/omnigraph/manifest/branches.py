@@ -95,7 +95,7 @@ def lives_as(snapshot: Snapshot, name: str) -> bool:
     return snapshot.branch == name and not snapshot.deleted
 
 
-class Branches:
+class OpenBranches:
     """The branches of a graph that are open, by name."""
 
     def __init__(self, objects: Objects, where: str, clock: Clock) -> None:

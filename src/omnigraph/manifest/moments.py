@@ -30,7 +30,7 @@ def state_at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
     while True:
         first = repository.lineage.snapshot(ManifestPlace(path=path, version=1))  # Always kept.
         if first.head.created_at_us <= at_us:
-            return _Search(repository, path, at_us).below(before, top, first)
+            return _MomentSearch(repository, path, at_us).below(before, top, first)
         if first.head.path == path:
             raise NotFoundError(
                 f"the graph did not exist at {_text(at_us)}",
@@ -62,7 +62,7 @@ def left_behind(lineage: Lineage, head: Snapshot) -> Iterator[Snapshot]:
         yield state
 
 
-class _Search:
+class _MomentSearch:
     """One look for a moment among the versions of one manifest."""
 
     def __init__(self, repository: Repository, path: str, at_us: int) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from threading import Lock
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, OmnigraphError
-from omnigraph.manifest.branches import Branches
+from omnigraph.manifest.branches import OpenBranches
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.objects import Objects
@@ -24,7 +24,7 @@ TABLES_OPEN_MAX = 256
 class OpenTables:
     """A cache of opened versions, the least recently used first."""
 
-    def __init__(self, store: TableStore, objects: Objects, branches: Branches) -> None:
+    def __init__(self, store: TableStore, objects: Objects, branches: OpenBranches) -> None:
         self._store = store
         self._objects = objects
         self._branches = branches

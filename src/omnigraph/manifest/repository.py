@@ -14,7 +14,7 @@ from threading import RLock
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.ids import IdSource, SystemIds
 from omnigraph.manifest.background import Background
-from omnigraph.manifest.branches import Branch, Branches
+from omnigraph.manifest.branches import Branch, OpenBranches
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.open_tables import OpenTables
 from omnigraph.manifest.schemas import AcceptedSchema, Schemas
@@ -56,7 +56,7 @@ class Repository:
         self.ids = ids or SystemIds(self.clock)
         self.objects = Objects(location, create=create)
         self.tables = TableStore(location, self.objects)
-        self.branches = Branches(self.objects, location.uri, self.clock)
+        self.branches = OpenBranches(self.objects, location.uri, self.clock)
         self.schemas = Schemas(self.objects)
         self.open_tables = OpenTables(self.tables, self.objects, self.branches)
         self.lineage = Lineage(self.branches.manifest)

@@ -15,8 +15,8 @@ from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
 from omnigraph.query.check import check_query
-from omnigraph.query.codes import Code
-from omnigraph.query.findings import Findings
+from omnigraph.query.codes import QueryCode
+from omnigraph.query.findings import QueryFindings
 from omnigraph.query.parse import parse_queries
 from omnigraph.schema.catalog import Catalog
 
@@ -25,14 +25,14 @@ def compile_queries(text: str, catalog: Catalog, *, name: str = "query") -> tupl
     """All queries of a text. Raises ``QueryError`` with every finding of every query."""
     source = Source(name=name, text=text)
     file = parse_queries(source)
-    findings = Findings(source)
+    findings = QueryFindings(source)
     check_names(file, findings)
     checked = [check_query(query, catalog, findings) for query in file.queries]
     findings.raise_if_any()
     return tuple(query for query in checked if query is not None)
 
 
-def check_names(file: ast.QueryFile, findings: Findings) -> None:
+def check_names(file: ast.QueryFile, findings: QueryFindings) -> None:
     """No two queries of a file have the same name."""
     seen: set[str] = set()
     for query in file.queries:
@@ -40,7 +40,7 @@ def check_names(file: ast.QueryFile, findings: Findings) -> None:
             continue
         if query.name.text in seen:
             message = f"query `{query.name.text}` is declared twice"
-            findings.add(Code.DUPLICATE_QUERY, query.name.span, message)
+            findings.add(QueryCode.DUPLICATE_QUERY, query.name.span, message)
         seen.add(query.name.text)
 
 

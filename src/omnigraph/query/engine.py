@@ -25,7 +25,7 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
-from omnigraph.query.exec.coverage import Searched, index_notices, searched
+from omnigraph.query.exec.coverage import SearchedText, index_notices, searched
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.limits import Guard, Limits
 from omnigraph.query.exec.profile import Profile, StepNotes
@@ -47,14 +47,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedQuery:
     """A checked query on one schema, with the plans made for it so far."""
 
     query: typed.Query
     types: tuple[str, ...]
     """Table keys of the node types whose counts its plan depends on."""
     plans: dict[tuple[int, ...], QueryPlan]
-    searched: tuple[Searched, ...] = ()
+    searched: tuple[SearchedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class QueryEngine:
     ) -> None:
         self._repository = repository
         self._embedder = embedder
-        self._prepared: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
+        self._prepared: OrderedDict[tuple[str, str | None, str], PreparedQuery] = OrderedDict()
         self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
         self._caches = Caches(cache_bytes)
         self._limits = limits or Limits.of(None, None)
@@ -112,7 +112,7 @@ class QueryEngine:
             self._limits.memory_bytes if memory_bytes is None else memory_bytes,
         )
 
-    def prepare(self, text: str, name: str | None, schema: AcceptedSchema) -> Prepared:
+    def prepare(self, text: str, name: str | None, schema: AcceptedSchema) -> PreparedQuery:
         """The query of a text that is meant, checked against a schema."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"not a query text: {text!r}")
@@ -126,7 +126,7 @@ class QueryEngine:
         touched = describe(query, schema.catalog).reads
         types = tuple(f"node:{t.type_name}" for t in touched if t.kind == "node")
         body = query.body
-        made = Prepared(
+        made = PreparedQuery(
             query=query,
             types=types,
             plans={},
@@ -141,7 +141,7 @@ class QueryEngine:
 
     def read(
         self,
-        prepared: Prepared,
+        prepared: PreparedQuery,
         snapshot: Snapshot,
         params: Mapping[str, Any] | None,
         limits: Limits,
@@ -153,7 +153,7 @@ class QueryEngine:
         plan = self._plan(prepared, body, world)
         return self._run(world, values, limits, plan, None).result(plan.root)
 
-    def notices(self, prepared: Prepared, snapshot: Snapshot) -> tuple[IndexNotice, ...]:
+    def notices(self, prepared: PreparedQuery, snapshot: Snapshot) -> tuple[IndexNotice, ...]:
         """Large searches of a read that no built index covers; no request on a warm handle."""
         if not prepared.searched:
             return ()
@@ -164,7 +164,7 @@ class QueryEngine:
 
     def explain(
         self,
-        prepared: Prepared,
+        prepared: PreparedQuery,
         snapshot: Snapshot,
         params: Mapping[str, Any] | None,
         limits: Limits,
@@ -246,7 +246,7 @@ class QueryEngine:
                 self._worlds.move_to_end(key)
             return found
 
-    def _plan(self, prepared: Prepared, body: typed.Read, world: World) -> QueryPlan:
+    def _plan(self, prepared: PreparedQuery, body: typed.Read, world: World) -> QueryPlan:
         counts = tuple(world.snapshot.row_count(t).bit_length() // 2 for t in prepared.types)
         plan = prepared.plans.get(counts)
         if plan is None:

@@ -7,7 +7,7 @@ from omnigraph.lang.findings import TextFindings
 from omnigraph.lang.source import Source
 
 
-class Findings(TextFindings):
+class QueryFindings(TextFindings):
     """A growing list of diagnostics for one query text."""
 
     def __init__(self, source: Source) -> None:

@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 from omnigraph.lang.lexer import tokenize
-from omnigraph.lang.pretty import Marks, pretty
+from omnigraph.lang.pretty import TextMarks, pretty
 from omnigraph.lang.source import Source, Span
 from omnigraph.lang.tokens import Token
 from omnigraph.query import ast
@@ -44,8 +44,8 @@ class _Marker:
         self.ors: set[int] = set()
         self.ands: set[int] = set()
 
-    def marks(self, *, named: bool) -> Marks:
-        return Marks(
+    def marks(self, *, named: bool) -> TextMarks:
+        return TextMarks(
             items=frozenset(self.items),
             separators=self.separators,
             glued=frozenset(self.glued),

@@ -15,10 +15,10 @@ from omnigraph.errors import Diagnostic, QueryError, render_diagnostic
 from omnigraph.lang.source import Source, Span
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.query.compile import check_names
 from omnigraph.query.describe import Descriptor, describe
-from omnigraph.query.findings import Findings
+from omnigraph.query.findings import QueryFindings
 from omnigraph.query.parse import parse_queries
 from omnigraph.schema.catalog import Catalog, GraphType
 
@@ -80,11 +80,11 @@ def lint(text: str, catalog: Catalog, *, name: str = "query") -> LintReport:
         return LintReport(source=name, findings=tuple(_errors(error.diagnostics)), queries=())
     findings: list[LintFinding] = []
     queries: list[Descriptor] = []
-    names = Findings(source)
+    names = QueryFindings(source)
     check_names(file, names)
     findings += _errors(names.diagnostics)
     for query in file.queries:
-        own = Findings(source)
+        own = QueryFindings(source)
         checked = check_query(query, catalog, own)
         label = query.name.text if query.name else None
         findings += _errors(own.diagnostics, label)
@@ -109,7 +109,9 @@ def _without_params(query: ast.Query, source: Source) -> Iterator[Diagnostic]:
     """A named change that always does the same is rarely meant."""
     if isinstance(query.body, ast.Mutation) and query.name is not None and not query.params:
         message = f"mutation `{query.name.text}` declares no parameters"
-        yield source.diagnostic(code=str(Code.NO_PARAMETERS), message=message, span=query.name.span)
+        yield source.diagnostic(
+            code=str(QueryCode.NO_PARAMETERS), message=message, span=query.name.span
+        )
 
 
 def _never_updated(file: ast.QueryFile, catalog: Catalog, source: Source) -> Iterator[Diagnostic]:
@@ -133,7 +135,7 @@ def _never_updated(file: ast.QueryFile, catalog: Catalog, source: Source) -> Ite
             exempt = prop.name in target.key or prop.embed is not None
             if prop.type.nullable and not exempt and (table, prop.name) not in assigned:
                 yield source.diagnostic(
-                    code=str(Code.NEVER_UPDATED),
+                    code=str(QueryCode.NEVER_UPDATED),
                     message=f"no update sets the nullable property {target.name}.{prop.name}",
                     span=span,
                 )

@@ -19,7 +19,7 @@ from omnigraph.schema.catalog import (
     Range,
     Scalar,
 )
-from omnigraph.schema.codes import EXPLANATIONS, Code
+from omnigraph.schema.codes import EXPLANATIONS, SchemaCode
 from omnigraph.schema.identity import canonical_ids, canonical_text
 from omnigraph.schema.ir import from_ir, schema_hash, to_ir
 
@@ -32,7 +32,6 @@ __all__ = [
     "Cardinality",
     "Catalog",
     "Check",
-    "Code",
     "EdgeType",
     "Embed",
     "EntityKind",
@@ -43,6 +42,7 @@ __all__ = [
     "PropertyType",
     "Range",
     "Scalar",
+    "SchemaCode",
     "arrow_field",
     "arrow_type",
     "canonical_ids",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omnigraph.schema import ast
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.resolve import (
     edge_groups,
     expand,
@@ -28,7 +28,7 @@ from omnigraph.schema.rules.annotations import (
 )
 
 
-def check(schema: ast.SchemaDecl, findings: Findings) -> None:
+def check(schema: ast.SchemaDecl, findings: SchemaFindings) -> None:
     """Add everything that is wrong with the schema to the findings."""
     names.check_declares_something(schema, findings)
     names.check_declared_once(schema, findings)
@@ -44,7 +44,7 @@ def check(schema: ast.SchemaDecl, findings: Findings) -> None:
         _check_edge(edge, findings)
 
 
-def _check_interface(interface: ast.InterfaceDecl, findings: Findings) -> None:
+def _check_interface(interface: ast.InterfaceDecl, findings: SchemaFindings) -> None:
     _check_properties(interface, "interface property", findings)
     own_groups = property_groups(interface.properties)
     known = _types(interface.properties)
@@ -55,7 +55,7 @@ def _check_interface(interface: ast.InterfaceDecl, findings: Findings) -> None:
 
 
 def _check_node(
-    node: ast.NodeDecl, interfaces: dict[str, ast.InterfaceDecl], findings: Findings
+    node: ast.NodeDecl, interfaces: dict[str, ast.InterfaceDecl], findings: SchemaFindings
 ) -> None:
     _check_properties(node, "node property", findings)
     check_annotations(node.annotations, "node type", findings)
@@ -71,7 +71,7 @@ def _check_node(
     names.check_id_of_node(expanded, findings)
 
 
-def _check_edge(edge: ast.EdgeDecl, findings: Findings) -> None:
+def _check_edge(edge: ast.EdgeDecl, findings: SchemaFindings) -> None:
     _check_properties(edge, "edge property", findings)
     check_annotations(edge.annotations, "edge type", findings)
     known = _types(edge.properties)
@@ -84,7 +84,7 @@ def _check_edge(edge: ast.EdgeDecl, findings: Findings) -> None:
         bounds.check_card(edge.card, findings)
 
 
-def _check_properties(owner: ast.Declaration, place: Place, findings: Findings) -> None:
+def _check_properties(owner: ast.Declaration, place: Place, findings: SchemaFindings) -> None:
     names.check_properties(owner, findings)
     check_backfill(owner.properties, findings)
     for p in owner.properties:

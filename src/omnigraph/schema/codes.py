@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Code(StrEnum):
+class SchemaCode(StrEnum):
     """Stable code of a finding."""
 
     ILLEGAL_CHARACTER = "S001"
@@ -69,57 +69,67 @@ class Code(StrEnum):
     EMBED_SOURCE = "S320"
 
 
-EXPLANATIONS: dict[Code, str] = {
-    Code.ILLEGAL_CHARACTER: "a character that no token starts with",
-    Code.UNTERMINATED_STRING: "a string without its closing quote",
-    Code.UNTERMINATED_COMMENT: "a /* comment without its */",
-    Code.UNSUPPORTED_ESCAPE: "a backslash sequence that strings do not know",
-    Code.LONG_NUMBER: "a number with absurdly many digits",
-    Code.UNEXPECTED_TOKEN: "something else has to stand here",
-    Code.TYPE_NAME_CASE: "names of types start with an upper-case letter",
-    Code.PROPERTY_NAME_CASE: "names of properties start with a lower-case letter or underscore",
-    Code.UNKNOWN_DECLARATION: "a schema consists of interface, node and edge declarations",
-    Code.CARD_MISPLACED: "@card stands directly behind the endpoints of an edge",
-    Code.CONSTRAINT_IN_INTERFACE: "an interface body holds properties only",
-    Code.HEADER_ORDER: "annotations of a node stand before `implements`",
-    Code.BODY_NOT_CLOSED: "a body without its closing brace",
-    Code.EMPTY_SCHEMA: "a schema needs at least one type",
-    Code.DUPLICATE_INTERFACE: "two interfaces have the same name",
-    Code.DUPLICATE_NODE: "two node types have the same name",
-    Code.DUPLICATE_EDGE: "two edge types have the same name",
-    Code.EDGE_CASE_COLLISION: "two edge names differ only in upper and lower case",
-    Code.DUPLICATE_PROPERTY: "two properties of a type have the same name",
-    Code.UNKNOWN_ENDPOINT: "an edge starts or ends at a node type that is not declared",
-    Code.UNKNOWN_INTERFACE: "a node implements an interface that is not declared",
-    Code.REPEATED_INTERFACE: "a node names the same interface twice",
-    Code.RESERVED_NAME: "a property has a name that storage or search uses",
-    Code.RESERVED_EDGE_NAME: "an edge property is called id, src, dst, from or to",
-    Code.ID_PROPERTY: "a property called id is anything but `id: String @key`, the only key member",
-    Code.UNKNOWN_PROPERTY: "a constraint names a property that the type does not have",
-    Code.UNKNOWN_TYPE: "a property has a type that does not exist",
-    Code.LIST_ELEMENT: "lists hold plain scalars only",
-    Code.VECTOR_SIZE: "a vector has between 1 and 2147483647 elements",
-    Code.DUPLICATE_ENUM_VALUE: "an enum lists a value twice",
-    Code.INTERFACE_TYPE_MISMATCH: "a node declares an interface's property with another type",
-    Code.INTERFACES_DISAGREE: "two interfaces of a node bring different properties of one name",
-    Code.REPEATED_ANNOTATION: "an annotation that may stand once stands twice",
-    Code.ANNOTATION_MISPLACED: "an annotation stands where it has no meaning",
-    Code.ANNOTATION_ARGUMENT: "an annotation has the wrong arguments",
-    Code.ANNOTATION_MISSPELLED: "an annotation is one typing error away from one with a meaning",
-    Code.TYPE_NOT_CONSTRAINABLE: "a list, vector or blob cannot be a member of this constraint",
-    Code.NULLABLE_KEY: "a key member may not be nullable",
-    Code.SECOND_KEY: "a type has at most one key",
-    Code.CONSTRAINT_ARGUMENTS: "a constraint has arguments of the wrong kind or number",
-    Code.CONSTRAINT_ON_EDGE: "@range and @check are for nodes only",
-    Code.EDGE_KEY_ENDPOINTS: "an edge key starts with @src, @dst",
-    Code.ENDPOINT_OUTSIDE_KEY: "@src and @dst are for edge keys only",
-    Code.REPEATED_MEMBER: "a constraint names a member twice",
-    Code.RANGE_TYPE: "@range needs a property that is a single number",
-    Code.RANGE_EMPTY: "@range allows no value: its lower bound exceeds its upper bound",
-    Code.RANGE_BOUND: "a bound of @range is no value of the property's type",
-    Code.CHECK_TYPE: "@check needs a property that is a single string",
-    Code.CHECK_PATTERN: "the pattern of @check is no valid regular expression",
-    Code.CARD_BOUNDS: "@card allows no number of edges, or one that cannot be counted",
-    Code.EMBED_TARGET: "@embed stands on a vector",
-    Code.EMBED_SOURCE: "@embed names a string property of the same type",
+EXPLANATIONS: dict[SchemaCode, str] = {
+    SchemaCode.ILLEGAL_CHARACTER: "a character that no token starts with",
+    SchemaCode.UNTERMINATED_STRING: "a string without its closing quote",
+    SchemaCode.UNTERMINATED_COMMENT: "a /* comment without its */",
+    SchemaCode.UNSUPPORTED_ESCAPE: "a backslash sequence that strings do not know",
+    SchemaCode.LONG_NUMBER: "a number with absurdly many digits",
+    SchemaCode.UNEXPECTED_TOKEN: "something else has to stand here",
+    SchemaCode.TYPE_NAME_CASE: "names of types start with an upper-case letter",
+    SchemaCode.PROPERTY_NAME_CASE: (
+        "names of properties start with a lower-case letter or underscore"
+    ),
+    SchemaCode.UNKNOWN_DECLARATION: "a schema consists of interface, node and edge declarations",
+    SchemaCode.CARD_MISPLACED: "@card stands directly behind the endpoints of an edge",
+    SchemaCode.CONSTRAINT_IN_INTERFACE: "an interface body holds properties only",
+    SchemaCode.HEADER_ORDER: "annotations of a node stand before `implements`",
+    SchemaCode.BODY_NOT_CLOSED: "a body without its closing brace",
+    SchemaCode.EMPTY_SCHEMA: "a schema needs at least one type",
+    SchemaCode.DUPLICATE_INTERFACE: "two interfaces have the same name",
+    SchemaCode.DUPLICATE_NODE: "two node types have the same name",
+    SchemaCode.DUPLICATE_EDGE: "two edge types have the same name",
+    SchemaCode.EDGE_CASE_COLLISION: "two edge names differ only in upper and lower case",
+    SchemaCode.DUPLICATE_PROPERTY: "two properties of a type have the same name",
+    SchemaCode.UNKNOWN_ENDPOINT: "an edge starts or ends at a node type that is not declared",
+    SchemaCode.UNKNOWN_INTERFACE: "a node implements an interface that is not declared",
+    SchemaCode.REPEATED_INTERFACE: "a node names the same interface twice",
+    SchemaCode.RESERVED_NAME: "a property has a name that storage or search uses",
+    SchemaCode.RESERVED_EDGE_NAME: "an edge property is called id, src, dst, from or to",
+    SchemaCode.ID_PROPERTY: (
+        "a property called id is anything but `id: String @key`, the only key member"
+    ),
+    SchemaCode.UNKNOWN_PROPERTY: "a constraint names a property that the type does not have",
+    SchemaCode.UNKNOWN_TYPE: "a property has a type that does not exist",
+    SchemaCode.LIST_ELEMENT: "lists hold plain scalars only",
+    SchemaCode.VECTOR_SIZE: "a vector has between 1 and 2147483647 elements",
+    SchemaCode.DUPLICATE_ENUM_VALUE: "an enum lists a value twice",
+    SchemaCode.INTERFACE_TYPE_MISMATCH: "a node declares an interface's property with another type",
+    SchemaCode.INTERFACES_DISAGREE: (
+        "two interfaces of a node bring different properties of one name"
+    ),
+    SchemaCode.REPEATED_ANNOTATION: "an annotation that may stand once stands twice",
+    SchemaCode.ANNOTATION_MISPLACED: "an annotation stands where it has no meaning",
+    SchemaCode.ANNOTATION_ARGUMENT: "an annotation has the wrong arguments",
+    SchemaCode.ANNOTATION_MISSPELLED: (
+        "an annotation is one typing error away from one with a meaning"
+    ),
+    SchemaCode.TYPE_NOT_CONSTRAINABLE: (
+        "a list, vector or blob cannot be a member of this constraint"
+    ),
+    SchemaCode.NULLABLE_KEY: "a key member may not be nullable",
+    SchemaCode.SECOND_KEY: "a type has at most one key",
+    SchemaCode.CONSTRAINT_ARGUMENTS: "a constraint has arguments of the wrong kind or number",
+    SchemaCode.CONSTRAINT_ON_EDGE: "@range and @check are for nodes only",
+    SchemaCode.EDGE_KEY_ENDPOINTS: "an edge key starts with @src, @dst",
+    SchemaCode.ENDPOINT_OUTSIDE_KEY: "@src and @dst are for edge keys only",
+    SchemaCode.REPEATED_MEMBER: "a constraint names a member twice",
+    SchemaCode.RANGE_TYPE: "@range needs a property that is a single number",
+    SchemaCode.RANGE_EMPTY: "@range allows no value: its lower bound exceeds its upper bound",
+    SchemaCode.RANGE_BOUND: "a bound of @range is no value of the property's type",
+    SchemaCode.CHECK_TYPE: "@check needs a property that is a single string",
+    SchemaCode.CHECK_PATTERN: "the pattern of @check is no valid regular expression",
+    SchemaCode.CARD_BOUNDS: "@card allows no number of edges, or one that cannot be counted",
+    SchemaCode.EMBED_TARGET: "@embed stands on a vector",
+    SchemaCode.EMBED_SOURCE: "@embed names a string property of the same type",
 }

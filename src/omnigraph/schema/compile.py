@@ -13,7 +13,7 @@ from omnigraph.schema import ast
 from omnigraph.schema.build import FreshNumbering, build
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check import check
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.parser import parse
 
 
@@ -24,7 +24,7 @@ def compile_schema(text: str, *, source_name: str = "schema.pg") -> Catalog:
 
 def parse_schema(text: str, *, source_name: str = "schema.pg") -> ast.SchemaDecl:
     """The AST of a schema that breaks no rule. Raises ``SchemaError`` with all findings."""
-    findings = Findings(Source(name=source_name, text=text))
+    findings = SchemaFindings(Source(name=source_name, text=text))
     schema, complete = parse(findings)
     if complete:
         check(schema, findings)

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from omnigraph.lang.lexer import tokenize
-from omnigraph.lang.pretty import Marks, pretty
+from omnigraph.lang.pretty import TextMarks, pretty
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.parser import parse
 
 _ENUM_KINDS = (TokenKind.WORD, TokenKind.DIGIT_WORD, TokenKind.INT)
@@ -22,13 +22,13 @@ _ENUM_KINDS = (TokenKind.WORD, TokenKind.DIGIT_WORD, TokenKind.INT)
 def format_schema(text: str, name: str = "schema.pg") -> str:
     """The text in canonical layout. Raises ``SchemaError`` if it cannot be read."""
     source = Source(name=name, text=text)
-    findings = Findings(source)
+    findings = SchemaFindings(source)
     schema, _ = parse(findings)
     findings.raise_if_any()
     return pretty(source, _marks(schema, tokenize(source)[0]))
 
 
-def _marks(schema: ast.SchemaDecl, tokens: list[Token]) -> Marks:
+def _marks(schema: ast.SchemaDecl, tokens: list[Token]) -> TextMarks:
     index = {token.span.start: i for i, token in enumerate(tokens)}
     items: set[int] = set()
     breaks: set[int] = set()
@@ -46,7 +46,7 @@ def _marks(schema: ast.SchemaDecl, tokens: list[Token]) -> Marks:
             breaks.add(declared.card.span.start)
         if isinstance(declared, ast.NodeDecl) and declared.implements:
             breaks.add(tokens[index[declared.implements[0].span.start] - 1].span.start)
-    return Marks(
+    return TextMarks(
         items=frozenset(items),
         separators={},
         glued=frozenset(_glued(tokens)),

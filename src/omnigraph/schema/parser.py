@@ -17,14 +17,14 @@ from omnigraph.lang.numbers import refuse_exponent
 from omnigraph.lang.suggest import did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
-from omnigraph.schema.codes import Code
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.codes import SchemaCode
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES
 
-_LEXICAL_CODES = {kind: Code[kind.name] for kind in LexicalKind}
+_LEXICAL_CODES = {kind: SchemaCode[kind.name] for kind in LexicalKind}
 
 
-def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
+def parse(findings: SchemaFindings) -> tuple[ast.SchemaDecl, bool]:
     """The AST of the source in ``findings``, and whether all of the text could be read.
 
     What could not be read is in ``findings`` and missing in the AST.
@@ -40,7 +40,7 @@ def parse(findings: Findings) -> tuple[ast.SchemaDecl, bool]:
 
 class _Parser:
     def __init__(
-        self, cursor: Cursor, findings: Findings, *, cut_off: bool, holes: frozenset[int]
+        self, cursor: Cursor, findings: SchemaFindings, *, cut_off: bool, holes: frozenset[int]
     ) -> None:
         self.cursor = cursor
         self.findings = findings
@@ -80,7 +80,7 @@ class _Parser:
         raise ParseFailure(
             f"unexpected {word}",
             word.span,
-            code=Code.UNKNOWN_DECLARATION,
+            code=SchemaCode.UNKNOWN_DECLARATION,
             expected="`interface`, `node` or `edge`",
             hint=did_you_mean(word.text, DECLARATIONS),
         )
@@ -101,7 +101,7 @@ class _Parser:
                 implements.append(self._type_name())
             if self.cursor.at_punct("@"):
                 hint = "move it between the name and `implements`"
-                self.cursor.fail("`{`", code=Code.HEADER_ORDER, hint=hint)
+                self.cursor.fail("`{`", code=SchemaCode.HEADER_ORDER, hint=hint)
         properties, constraints = self._body(name)
         return ast.NodeDecl(
             name=name,
@@ -155,14 +155,16 @@ class _Parser:
         constraints: list[ast.ConstraintDecl] = []
         while not self.cursor.accept_punct("}"):
             if self.cursor.at_end or self._at_declaration():
-                self.cursor.fail(f"`}}` that closes the body of {owner}", code=Code.BODY_NOT_CLOSED)
+                self.cursor.fail(
+                    f"`}}` that closes the body of {owner}", code=SchemaCode.BODY_NOT_CLOSED
+                )
             elif not self.cursor.at_punct("@"):
                 properties.append(self._property())
             elif self._misspelled_line():
                 continue
             elif not constraints_allowed:
                 hint = "constraints over several properties belong into the nodes"
-                self.cursor.fail("a property", code=Code.CONSTRAINT_IN_INTERFACE, hint=hint)
+                self.cursor.fail("a property", code=SchemaCode.CONSTRAINT_IN_INTERFACE, hint=hint)
             else:
                 constraints.append(self._constraint())
         return tuple(properties), tuple(constraints)
@@ -174,7 +176,7 @@ class _Parser:
         if token.is_type_name:
             hint = f"write `{token.text[0].lower()}{token.text[1:]}`"
             expected = "a property name in lower case"
-            self.cursor.fail(expected, code=Code.PROPERTY_NAME_CASE, hint=hint)
+            self.cursor.fail(expected, code=SchemaCode.PROPERTY_NAME_CASE, hint=hint)
         if not token.is_identifier:
             comma = token.is_punct(",")
             hint = "properties are separated by white space only" if comma else None
@@ -241,7 +243,7 @@ class _Parser:
         token = self.cursor.here
         shaped = token.text.lower() in TYPE_SHAPES and self.cursor.peek().is_punct("(")
         if token.is_punct("[") or token.is_word("enum") or token.is_word("Vector") or shaped:
-            self.cursor.fail("a scalar type", code=Code.LIST_ELEMENT)
+            self.cursor.fail("a scalar type", code=SchemaCode.LIST_ELEMENT)
         if token.kind is not TokenKind.WORD:
             self.cursor.fail("a scalar type")
         name = self._name(self.cursor.take())
@@ -277,7 +279,7 @@ class _Parser:
             raise ParseFailure(
                 "`@card` stands right behind the endpoints of an edge",
                 start.span.to(self.cursor.here.span),
-                code=Code.CARD_MISPLACED,
+                code=SchemaCode.CARD_MISPLACED,
                 hint="for example `edge E: A -> B @card(0..1)`",
             )
         if not self.cursor.here.is_identifier:
@@ -385,7 +387,7 @@ class _Parser:
         if token.is_identifier:
             hint = f"write `{token.text[0].upper()}{token.text[1:]}`"
             expected = "a type name with an upper-case first letter"
-            self.cursor.fail(expected, code=Code.TYPE_NAME_CASE, hint=hint)
+            self.cursor.fail(expected, code=SchemaCode.TYPE_NAME_CASE, hint=hint)
         if not token.is_type_name:
             self.cursor.fail("a type name")
         return self._name(self.cursor.take())
@@ -412,7 +414,7 @@ class _Parser:
     def _refuse_constraint_in_header(self) -> None:
         if self._at_constraint():
             hint = "write constraints with members inside the body"
-            self.cursor.fail("`{`", code=Code.ANNOTATION_MISPLACED, hint=hint)
+            self.cursor.fail("`{`", code=SchemaCode.ANNOTATION_MISPLACED, hint=hint)
 
     # -- mistakes --------------------------------------------------------------------------------
 
@@ -425,7 +427,7 @@ class _Parser:
         if meant is None:
             return False
         self.findings.add(
-            Code.ANNOTATION_MISSPELLED,
+            SchemaCode.ANNOTATION_MISSPELLED,
             at.span.to(word.span),
             f"unknown annotation `@{word.text}`",
             hint=f"did you mean `@{meant}`?",
@@ -440,10 +442,10 @@ class _Parser:
     def _report(self, failure: ParseFailure) -> None:
         if self.cut_off and self.cursor.at_end:
             return  # The rest of the text is inside the string or comment already reported.
-        if failure.span.start in self.holes and failure.code != Code.BODY_NOT_CLOSED:
+        if failure.span.start in self.holes and failure.code != SchemaCode.BODY_NOT_CLOSED:
             return  # What is missing here is the illegal character already reported.
         self.findings.add(
-            Code(failure.code) if failure.code else Code.UNEXPECTED_TOKEN,
+            SchemaCode(failure.code) if failure.code else SchemaCode.UNEXPECTED_TOKEN,
             failure.span,
             failure.message,
             expected=failure.expected,

@@ -43,7 +43,7 @@ from omnigraph.spark.pinning import pin_graph
 from omnigraph.spark.scan import Scan
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.pieces import Piece
+from omnigraph.storage.pieces import FilePiece
 from omnigraph.write.delta import WriteMode
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class PiecePlace:
     """What a partition reads: an exact version, and which part of it."""
 
     name: TableVersion
-    piece: Piece
+    piece: FilePiece
 
 
 class PieceReader(DataSourceReader):

@@ -30,7 +30,7 @@ from omnigraph.spark.scan import Scan
 from omnigraph.spark.tables import PinnedGraph
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.pieces import Piece
+from omnigraph.storage.pieces import FilePiece
 from omnigraph.storage.streams import move, open_output, remove_below
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Work:
+class _ExportWork:
     scan: int
-    piece: Piece
+    piece: FilePiece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +97,11 @@ class _Job:
     out: Location
     format: Format
     scans: tuple[Scan, ...]
-    works: tuple[_Work, ...]
+    works: tuple[_ExportWork, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _ExportPart:
     number: int
     name: str
     rows: int
@@ -130,7 +130,9 @@ def export_snapshot(
     if next(iter(objects.names("")), None) is not None:
         raise UsageError(f"{location.uri} is not empty", hint="export to a new folder or prefix")
     scans = tuple(Scan(table=pinned.table(t), columns=tuple(table_schema(t).names)) for t in chosen)
-    works = tuple(_Work(scan=n, piece=p) for n, scan in enumerate(scans) for p in scan.pieces())
+    works = tuple(
+        _ExportWork(scan=n, piece=p) for n, scan in enumerate(scans) for p in scan.pieces()
+    )
     job = _Job(out=location, format=format, scans=scans, works=works)
     try:
         parts = _run(spark, job)
@@ -154,7 +156,7 @@ def _chosen(pinned: PinnedGraph, types: Sequence[str]) -> list[GraphType]:
     return list(named.values()) or list(pinned.catalog.types())
 
 
-def _run(spark: SparkSession, job: _Job) -> dict[int, _Part]:
+def _run(spark: SparkSession, job: _Job) -> dict[int, _ExportPart]:
     """One job for all types. It is collected once: collecting again would write again."""
     if not job.works:
         return {}
@@ -164,8 +166,8 @@ def _run(spark: SparkSession, job: _Job) -> dict[int, _Part]:
     return {part.number: part for part in (_part(row.asDict()) for row in rows)}
 
 
-def _part(report: Mapping[str, Any]) -> _Part:
-    return _Part(
+def _part(report: Mapping[str, Any]) -> _ExportPart:
+    return _ExportPart(
         number=report["number"],
         name=report["part"],
         rows=report["row_count"],
@@ -230,7 +232,7 @@ def _write_parquet(scan: Scan, batches: Iterable[pa.RecordBatch], out: BinaryIO)
 # -- on the driver -------------------------------------------------------------------------------
 
 
-def _settle(job: _Job, parts: Mapping[int, _Part]) -> Iterator[ExportedType]:
+def _settle(job: _Job, parts: Mapping[int, _ExportPart]) -> Iterator[ExportedType]:
     """Give every reported part its place, type by type."""
     with ThreadPoolExecutor(_MOVERS) as movers:
         for index, scan in enumerate(job.scans):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from omnigraph.input.pieces import Piece
+from omnigraph.input.pieces import InputPiece
 from omnigraph.input.plan import PlannedMember
 from omnigraph.input.problems import Problem, input_error
 from omnigraph.input.table_shape import check_types, piece_of, table_shape
@@ -86,7 +86,7 @@ def unit_of(batch: pa.RecordBatch) -> int:
 
 def read_batches(
     batches: Iterator[pa.RecordBatch], graph_type: GraphType, shape: TableShape
-) -> Iterator[Piece]:
+) -> Iterator[InputPiece]:
     """The pieces of one partition."""
     names = column_places(shape)
     for batch in batches:

@@ -26,7 +26,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.pieces import Piece, cut, open_pinned, piece_batches
+from omnigraph.storage.pieces import FilePiece, cut, open_pinned, piece_batches
 
 if TYPE_CHECKING:
     from omnigraph.query import typed
@@ -99,7 +99,7 @@ class Scan:
             raise InternalError("conditions of two kinds do not go together")
         return replace(self, condition=typed.And(operands=(*self._conjuncts, *conditions)))
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[FilePiece]:
         """The parts of the table that separate tasks read; asks for metadata only."""
         if self.table.name is None:
             return []
@@ -107,7 +107,7 @@ class Scan:
             source = open_pinned(self.table.location, self.table.name)
             return cut(source, self._read_columns, ranges=self._pushed is None)
 
-    def batches(self, piece: Piece) -> Iterator[pa.RecordBatch]:
+    def batches(self, piece: FilePiece) -> Iterator[pa.RecordBatch]:
         """The rows of a piece that satisfy the condition, in storage order."""
         if self.table.name is None:
             return

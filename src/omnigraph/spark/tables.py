@@ -27,7 +27,7 @@ from omnigraph.spark.arrow import carried_schema, spark_schema, to_spark
 from omnigraph.spark.errors import task
 from omnigraph.spark.scan import PinnedTable, Scan
 from omnigraph.storage.location import Location
-from omnigraph.storage.pieces import Piece
+from omnigraph.storage.pieces import FilePiece
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -146,7 +146,7 @@ def _numbers(spark: SparkSession, pieces: int, rows: int) -> DataFrame:
 
 
 def _read(
-    scan: Scan, pieces: Sequence[Piece], numbers: Iterator[pa.RecordBatch]
+    scan: Scan, pieces: Sequence[FilePiece], numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Runs on executors: the rows of the pieces with these numbers."""
     carried = carried_schema(scan.schema)

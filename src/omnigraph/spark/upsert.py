@@ -33,7 +33,7 @@ from omnigraph.storage.changes import Patch
 from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.pieces import Piece
+from omnigraph.storage.pieces import FilePiece
 from omnigraph.write.rules.repeats import find_repeats
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _send_rows(
 
 
 def _send_ids(
-    work: _Work, scan: Scan, pieces: tuple[Piece, ...], numbers: Iterable[pa.RecordBatch]
+    work: _Work, scan: Scan, pieces: tuple[FilePiece, ...], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():

@@ -46,7 +46,7 @@ FragmentIds = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compact(Rework):
+class JoinFiles(Rework):
     """Rewrite groups of fragments, each as one."""
 
     groups: tuple[FragmentIds, ...]
@@ -74,7 +74,7 @@ class RewriteAll(Rework):
     def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
         """One commit; rows keep their order and identity."""
         groups = tuple((int(f.fragment_id),) for f in current.get_fragments())
-        return Compact(groups=groups).commit(current, managed)
+        return JoinFiles(groups=groups).commit(current, managed)
 
 
 def groups_to_join(

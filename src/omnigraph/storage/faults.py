@@ -23,7 +23,7 @@ from omnigraph.errors import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
+class _FaultRule:
     """How a family of foreign messages reads in our words. The first rule that fits wins."""
 
     kind: ErrorKind
@@ -36,26 +36,26 @@ class _Rule:
 
 _NO_BUCKET = r"NoSuchBucket|bucket does not exist|The specified bucket"
 _RULES = (
-    _Rule(
+    _FaultRule(
         kind=ErrorKind.STORAGE_FULL,
         pattern=r"no space left|os error 28|disk quota|StorageFull|file too large|os error 27",
         says="no space left",
         hint="free space on the device, then repeat the command",
     ),
-    _Rule(
+    _FaultRule(
         kind=ErrorKind.STORAGE_NOT_FOUND,
         pattern=_NO_BUCKET,
         says="no such bucket",
         hint="check the bucket's name and AWS_ENDPOINT_URL_S3",
     ),
-    _Rule(
+    _FaultRule(
         kind=ErrorKind.STORAGE_CONFIGURATION,
         # The address is where cloud machines keep credentials: asked only when none were given.
         pattern=r"169\.254\.169\.254|169\.254\.170\.2|no.{0,20}credential|CredentialsNotLoaded",
         says="no credentials",
         hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     ),
-    _Rule(
+    _FaultRule(
         kind=ErrorKind.STORAGE_DENIED,
         pattern=r"code: 40[13]\b|40[13] (?:forbidden|unauthorized)|AccessDenied|access denied"
         r"|lacked the necessary privileges|InvalidAccessKeyId"
@@ -65,14 +65,14 @@ _RULES = (
         hint="check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) "
         "or the permissions of the folder",
     ),
-    _Rule(
+    _FaultRule(
         kind=ErrorKind.STORAGE_CONFIGURATION,
         pattern=r"unknown configuration|invalid url|relative URL|not a directory|os error 20\b",
         says="not a usable place",
         hint="check the URI and the AWS_* variables",
         after_missing=True,
     ),
-    _Rule(
+    _FaultRule(
         kind=ErrorKind.STORAGE_TRANSIENT,
         pattern=r"connection refused|connection reset|connection closed|error sending request"
         r"|\btimed out\b|\btimeout\b|dns error|code: 50\d\b|SlowDown|after \d+ retries|broken pipe"

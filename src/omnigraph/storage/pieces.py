@@ -42,7 +42,7 @@ _TEXT_BYTES, _BLOB_BYTES, _LIST_BYTES = 32, 256 << 10, 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class FilePiece:
     """Some rows of a table version."""
 
     fragments: tuple[int, ...]
@@ -71,13 +71,13 @@ def open_pinned(location: Location, name: TableVersion) -> Table:
     return table
 
 
-def cut(table: Table, columns: Sequence[str], *, ranges: bool = True) -> list[Piece]:
+def cut(table: Table, columns: Sequence[str], *, ranges: bool = True) -> list[FilePiece]:
     """The version in pieces of about equal work, if these columns are what is read.
 
     ``ranges`` allows to cut a large fragment by its rows.
     """
     share = _share(table.dataset.schema, columns)
-    pieces: list[Piece] = []
+    pieces: list[FilePiece] = []
     group: list[int] = []
     group_rows, group_bytes = 0, 0.0
     for fragment in table.dataset.get_fragments():
@@ -86,19 +86,19 @@ def cut(table: Table, columns: Sequence[str], *, ranges: bool = True) -> list[Pi
         parts = _parts(rows, size) if ranges else 1
         full = group_rows + rows > PIECE_ROWS or group_bytes + size > PIECE_BYTES
         if group and (full or parts > 1):
-            pieces.append(Piece(fragments=tuple(group)))
+            pieces.append(FilePiece(fragments=tuple(group)))
             group, group_rows, group_bytes = [], 0, 0.0
         if parts > 1:
             pieces += _ranges(fragment.fragment_id, rows, parts)
         elif rows:
             group.append(fragment.fragment_id)
             group_rows, group_bytes = group_rows + rows, group_bytes + size
-    return [*pieces, Piece(fragments=tuple(group))] if group else pieces
+    return [*pieces, FilePiece(fragments=tuple(group))] if group else pieces
 
 
 def piece_batches(
     table: Table,
-    piece: Piece,
+    piece: FilePiece,
     columns: Sequence[str],
     *,
     condition: pc.Expression | None = None,
@@ -133,10 +133,10 @@ def _parts(rows: int, size: float) -> int:
     return max(1, -(-rows // PIECE_ROWS), min(rows, -int(-size // PIECE_BYTES)))
 
 
-def _ranges(fragment: int, rows: int, parts: int) -> list[Piece]:
+def _ranges(fragment: int, rows: int, parts: int) -> list[FilePiece]:
     edges = [rows * i // parts for i in range(parts + 1)]
     return [
-        Piece(fragments=(fragment,), start=start, rows=end - start)
+        FilePiece(fragments=(fragment,), start=start, rows=end - start)
         for start, end in pairwise(edges)
         if end > start
     ]

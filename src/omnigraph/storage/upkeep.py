@@ -17,7 +17,7 @@ from typing import Any
 from lance import LanceDataset
 
 from omnigraph.storage.changes import Rework
-from omnigraph.storage.compact import Compact, FragmentIds, groups_to_join
+from omnigraph.storage.compact import FragmentIds, JoinFiles, groups_to_join
 from omnigraph.storage.indexing import (
     LAG_MAX,
     BuildIndexes,
@@ -30,7 +30,7 @@ from omnigraph.storage.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upkeep(Rework):
+class TableUpkeep(Rework):
     """Indexes dropped, files joined, indexes built; in this order."""
 
     drop: frozenset[str]
@@ -52,7 +52,7 @@ class Upkeep(Rework):
         with self.gate:
             for step in (
                 DropIndexes(names=self.drop),
-                Compact(groups=self.groups),
+                JoinFiles(groups=self.groups),
                 BuildIndexes(specs=self.build),
             ):
                 current = step.commit(current, managed)
@@ -67,7 +67,7 @@ def plan_upkeep(
     join: bool = True,
     whole: bool = False,
     gate: AbstractContextManager[Any] | None = None,
-) -> Upkeep | None:
+) -> TableUpkeep | None:
     """What a table needs; None if it is as it should be.
 
     ``wanted`` indexes can be built; ``declared`` are all that the schema has. With ``whole`` every
@@ -87,7 +87,7 @@ def plan_upkeep(
     lacking = any(not _is_covered(spec, stay, live) for spec in wanted)
     if not (drop or groups or lacking):
         return None
-    return Upkeep(drop=drop, groups=groups, build=tuple(wanted), gate=gate or nullcontext())
+    return TableUpkeep(drop=drop, groups=groups, build=tuple(wanted), gate=gate or nullcontext())
 
 
 def _is_stale(index: BuiltIndex, live: Mapping[int, int], *, whole: bool) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.compute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class RecordedRead:
     """One read: a lookup of values in a column, or a scan (``column`` None)."""
 
     table_key: str
@@ -32,7 +32,7 @@ class MemoryState:
     """Tables by key; a missing key is a table that does not exist yet."""
 
     tables: Mapping[str, pa.Table] = field(default_factory=lambda: dict[str, pa.Table]())
-    reads: list[Read] = field(default_factory=lambda: list[Read]())
+    reads: list[RecordedRead] = field(default_factory=lambda: list[RecordedRead]())
     """Every read so far, in order."""
 
     def row_count(self, table_key: str) -> int:
@@ -45,7 +45,9 @@ class MemoryState:
     ) -> pa.Table:
         """The rows whose column is among the values."""
         asked = tuple(sorted(set(values.to_pylist()), key=str))
-        self.reads.append(Read(table_key=table_key, column=column, values=asked, columns=columns))
+        self.reads.append(
+            RecordedRead(table_key=table_key, column=column, values=asked, columns=columns)
+        )
         table = self.tables[table_key]
         is_in: Any = pyarrow.compute.is_in  # pyright: ignore[reportAttributeAccessIssue]
         mask = is_in(table.column(column), value_set=values, skip_nulls=True)
@@ -53,13 +55,17 @@ class MemoryState:
 
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All rows."""
-        self.reads.append(Read(table_key=table_key, column=None, values=(), columns=columns))
+        self.reads.append(
+            RecordedRead(table_key=table_key, column=None, values=(), columns=columns)
+        )
         return self.tables[table_key].select(list(columns))
 
     def positions(self, table_key: str, column: str, values: pa.Array) -> npt.NDArray[np.int64]:
         """Where the rows stand whose column is among the values."""
         asked = tuple(sorted(set(values.to_pylist()), key=str))
-        self.reads.append(Read(table_key=table_key, column=column, values=asked, columns=()))
+        self.reads.append(
+            RecordedRead(table_key=table_key, column=column, values=asked, columns=())
+        )
         column_values = self.tables[table_key].column(column).to_pylist()
         return np.flatnonzero(np.array([v in asked for v in column_values], np.bool_))
 
@@ -68,5 +74,7 @@ class MemoryState:
     ) -> pa.Table:
         """Rows by their positions; told as a read of the column ``@``."""
         places = tuple(positions.tolist())
-        self.reads.append(Read(table_key=table_key, column="@", values=places, columns=columns))
+        self.reads.append(
+            RecordedRead(table_key=table_key, column="@", values=places, columns=columns)
+        )
         return self.tables[table_key].take(pa.array(positions)).select(list(columns))

@@ -19,7 +19,7 @@ class ProtocolError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class HttpHead:
     """The first line and the headers of a request or a response."""
 
     raw: bytes
@@ -45,7 +45,7 @@ class Head:
         return self.headers.get("connection", "").lower() == "close" or "HTTP/1.0" in self.start
 
 
-async def read_head(reader: asyncio.StreamReader) -> Head | None:
+async def read_head(reader: asyncio.StreamReader) -> HttpHead | None:
     """The next head, or nothing when the connection ended where a message ends."""
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
@@ -63,11 +63,11 @@ async def read_head(reader: asyncio.StreamReader) -> Head | None:
     for line in lines[1:-2]:
         name, _, text = line.partition(":")
         headers[name.strip().lower()] = text.strip()
-    return Head(raw=raw, start=(start[0], start[1], start[2]), headers=headers)
+    return HttpHead(raw=raw, start=(start[0], start[1], start[2]), headers=headers)
 
 
 async def read_body(
-    reader: asyncio.StreamReader, head: Head, *, until_end: bool
+    reader: asyncio.StreamReader, head: HttpHead, *, until_end: bool
 ) -> AsyncIterator[tuple[bytes, int]]:
     """The body in pieces: the bytes to pass on, and how many of them are payload.
 

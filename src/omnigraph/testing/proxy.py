@@ -20,7 +20,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from omnigraph.errors import InternalError, StorageError, UsageError
-from omnigraph.testing.http1 import HEAD_BYTES_MAX, Head, ProtocolError, read_body, read_head
+from omnigraph.testing.http1 import HEAD_BYTES_MAX, HttpHead, ProtocolError, read_body, read_head
 from omnigraph.testing.requests import Fault, FaultRule, Operation, Request, classify
 
 _BODYLESS = frozenset({"204", "304"})
@@ -193,8 +193,8 @@ class CountingProxy:
     # -- serving ---------------------------------------------------------------------------------
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = _Side(reader, writer)
-        server: _Side | None = None
+        client = _ProxySide(reader, writer)
+        server: _ProxySide | None = None
         try:
             while (head := await read_head(client.reader)) is not None:
                 if server is None or server.reader.at_eof():
@@ -214,13 +214,13 @@ class CountingProxy:
             if server is not None:
                 server.close()
 
-    async def _reconnect(self, old: _Side | None) -> _Side:
+    async def _reconnect(self, old: _ProxySide | None) -> _ProxySide:
         """A connection to the server for each connection of a client, opened on its first use."""
         if old is not None:
             old.close()
-        return _Side(*await asyncio.open_connection(*self._upstream, limit=HEAD_BYTES_MAX))
+        return _ProxySide(*await asyncio.open_connection(*self._upstream, limit=HEAD_BYTES_MAX))
 
-    async def _serve(self, head: Head, client: _Side, server: _Side) -> bool:
+    async def _serve(self, head: HttpHead, client: _ProxySide, server: _ProxySide) -> bool:
         """One request and its response; false when the connection ends with it."""
         async with (
             self._counted(head) as exchange,
@@ -244,7 +244,7 @@ class CountingProxy:
                     return await exchange.relay(client, server, deliver=True)
 
     @asynccontextmanager
-    async def _counted(self, head: Head) -> AsyncGenerator[_Exchange, None]:
+    async def _counted(self, head: HttpHead) -> AsyncGenerator[_Exchange, None]:
         with self._changed:
             self._sequence += 1
             request = _request(head, self._sequence)
@@ -284,7 +284,7 @@ class _Gate:
         self._woken.set()
 
 
-class _Side:
+class _ProxySide:
     """One connection, to the client or to the server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -316,13 +316,13 @@ class _Side:
 class _Exchange:
     """One request on its way through, and what is known about it so far."""
 
-    def __init__(self, head: Head, request: Request, rule: FaultRule | None) -> None:
+    def __init__(self, head: HttpHead, request: Request, rule: FaultRule | None) -> None:
         self._head = head
         self.request = request
         self.rule = rule
         self._uploaded = False
 
-    async def relay(self, client: _Side, server: _Side, *, deliver: bool) -> bool:
+    async def relay(self, client: _ProxySide, server: _ProxySide, *, deliver: bool) -> bool:
         """Pass the request on and the response back (or swallow it); false: do not reuse."""
         await server.send(_without_expect(self._head))
         # Apart from the response: a server may refuse a large body before it has read it.
@@ -338,7 +338,7 @@ class _Exchange:
         # Answered before the body was through: what comes next from the client is no clean head.
         return reusable and self._uploaded and not self._head.closes
 
-    async def _upload(self, client: _Side, server: _Side | None) -> None:
+    async def _upload(self, client: _ProxySide, server: _ProxySide | None) -> None:
         try:
             if "expect" in self._head.headers:
                 await client.send(_CONTINUE)
@@ -355,7 +355,7 @@ class _Exchange:
                 server.abort()
             raise
 
-    async def _download(self, client: _Side, server: _Side, *, deliver: bool) -> bool:
+    async def _download(self, client: _ProxySide, server: _ProxySide, *, deliver: bool) -> bool:
         head = await read_head(server.reader)
         while head is not None and head.start[1].startswith("1"):
             head = await read_head(server.reader)
@@ -375,7 +375,7 @@ class _Exchange:
                 await client.send(piece)
         return not head.closes and (head.chunked or head.length is not None)
 
-    async def refuse(self, client: _Side) -> bool:
+    async def refuse(self, client: _ProxySide) -> bool:
         """Answer in the server's place; reads the body first, so that the connection stays good."""
         await self._upload(client, None)
         status = self.rule.status if self.rule else 503
@@ -396,7 +396,7 @@ async def _turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def _request(head: Head, sequence: int) -> Request:
+def _request(head: HttpHead, sequence: int) -> Request:
     method, target, _ = head.start
     path, _, query = target.partition("?")
     return Request(
@@ -411,7 +411,7 @@ def _request(head: Head, sequence: int) -> Request:
     )
 
 
-def _without_expect(head: Head) -> bytes:
+def _without_expect(head: HttpHead) -> bytes:
     """The head without ``Expect``, which the proxy has answered itself; signatures leave it out."""
     if "expect" not in head.headers:
         return head.raw

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
 from omnigraph.testing.naive_graph import NaiveGraph
-from omnigraph.testing.random_worlds import IDS, World
+from omnigraph.testing.random_worlds import IDS, RandomWorld
 
 NODES_MAX = 8
 EDGES_MAX = 14
@@ -25,7 +25,7 @@ EDGES_MAX = 14
 class RandomGraph:
     """Rows by table key, with ids, as the store gives them back."""
 
-    world: World
+    world: RandomWorld
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
 
     @property
@@ -48,7 +48,7 @@ class RandomGraph:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, world: World) -> RandomGraph:
+def graphs(draw: st.DrawFn, world: RandomWorld) -> RandomGraph:
     """A graph of a world: up to 8 nodes and 14 edges of each type."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for node_type in world.catalog.nodes.values():
@@ -61,7 +61,7 @@ def graphs(draw: st.DrawFn, world: World) -> RandomGraph:
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, world: World, node_type: NodeType) -> list[dict[str, Any]]:
+def _nodes(draw: st.DrawFn, world: RandomWorld, node_type: NodeType) -> list[dict[str, Any]]:
     key = node_type.key[0] if node_type.key else None
     pool = world.pool(node_type.name, key, node_type.by_name[key].type) if key else list(IDS)
     count = draw(_count(NODES_MAX))
@@ -80,7 +80,7 @@ def _nodes(draw: st.DrawFn, world: World, node_type: NodeType) -> list[dict[str,
 @st.composite
 def _edges(
     draw: st.DrawFn,
-    world: World,
+    world: RandomWorld,
     edge_type: EdgeType,
     sources: Sequence[str],
     targets: Sequence[str],
@@ -115,7 +115,7 @@ def _count(most: int) -> st.SearchStrategy[int]:
     return st.sampled_from([3, 2, 1, 0, *range(4, most + 1), *range(most // 2, most + 1)])
 
 
-def _values(world: World, graph_type: GraphType, prop: Property) -> st.SearchStrategy[Any]:
+def _values(world: RandomWorld, graph_type: GraphType, prop: Property) -> st.SearchStrategy[Any]:
     pool = [_as_stored(v) for v in world.pool(graph_type.name, prop.name, prop.type)]
     some = st.sampled_from(pool)
     return some | st.none() if prop.type.nullable else some

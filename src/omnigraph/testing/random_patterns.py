@@ -31,7 +31,7 @@ _BOUNDS_FROM_ONE = ("{1,1}", "{1,2}", "{1,3}", "{1,5}")
 _BOUNDS = (*_BOUNDS_FROM_ONE, "{2,2}", "{2,3}", "{3,4}")
 
 
-class Clauses:
+class RandomClauses:
     """The clauses of one block while they are written, and the variables they introduced."""
 
     def __init__(self, w: Writer, outer: Scope, *, local: bool, depth: int, nodes_max: int) -> None:
@@ -178,8 +178,10 @@ class Clauses:
         body = self._block_body(scope, local=True)
         return None if body is None else "{ " + "  ".join(body.lines) + " }"
 
-    def _block_body(self, scope: Scope, *, local: bool) -> Clauses | None:
-        body = Clauses(self.w, scope, local=local, depth=self._depth + 1, nodes_max=BLOCK_NODES_MAX)
+    def _block_body(self, scope: Scope, *, local: bool) -> RandomClauses | None:
+        body = RandomClauses(
+            self.w, scope, local=local, depth=self._depth + 1, nodes_max=BLOCK_NODES_MAX
+        )
         if not body.correlate():
             return None
         body.extend(self.w.pick([0, 0, 1, 2]))
@@ -253,9 +255,9 @@ def _comparable(graph_type: GraphType, name: str) -> bool:
     return not declared.is_list and declared.scalar is not Scalar.VECTOR
 
 
-def match_clauses(w: Writer) -> Clauses:
+def match_clauses(w: Writer) -> RandomClauses:
     """The clauses of ``match``."""
-    clauses = Clauses(w, (), local=False, depth=0, nodes_max=TOP_NODES_MAX)
+    clauses = RandomClauses(w, (), local=False, depth=0, nodes_max=TOP_NODES_MAX)
     if w.chance(20):
         clauses.traverse_new()
     else:

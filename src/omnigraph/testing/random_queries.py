@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from omnigraph.schema.catalog import Scalar
 from omnigraph.testing.random_conditions import condition, searchable, text_query, text_search
 from omnigraph.testing.random_graphs import RandomGraph, graphs
-from omnigraph.testing.random_patterns import Clauses, match_clauses, vector_text
-from omnigraph.testing.random_worlds import VECTORS, World
+from omnigraph.testing.random_patterns import RandomClauses, match_clauses, vector_text
+from omnigraph.testing.random_worlds import VECTORS, RandomWorld
 from omnigraph.testing.random_writer import Field, RandomQuery, Writer, literal
 
 __all__ = ["Case", "RandomQuery", "cases", "queries"]
@@ -40,7 +40,9 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, world: World, *, queries_max: int = 12, searching: bool = False) -> Case:
+def cases(
+    draw: st.DrawFn, world: RandomWorld, *, queries_max: int = 12, searching: bool = False
+) -> Case:
     """A graph of a world with many queries, since loading it is what takes time."""
     # Nearly always as many as allowed; one when a failure is made smaller.
     count = draw(st.sampled_from([1, *[queries_max] * 9]))
@@ -50,7 +52,7 @@ def cases(draw: st.DrawFn, world: World, *, queries_max: int = 12, searching: bo
 
 
 @st.composite
-def queries(draw: st.DrawFn, world: World, *, searching: bool = False) -> RandomQuery:
+def queries(draw: st.DrawFn, world: RandomWorld, *, searching: bool = False) -> RandomQuery:
     """One read; with ``searching`` one that mostly tests texts or ranks."""
     w = Writer(draw, world)
     clauses = match_clauses(w)
@@ -65,7 +67,7 @@ def queries(draw: st.DrawFn, world: World, *, searching: bool = False) -> Random
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Column:
+class _RandomColumn:
     """An output column."""
 
     text: str
@@ -82,12 +84,12 @@ class _Column:
 class _Return:
     """Everything behind ``match``."""
 
-    def __init__(self, w: Writer, clauses: Clauses, *, ranked_percent: int) -> None:
+    def __init__(self, w: Writer, clauses: RandomClauses, *, ranked_percent: int) -> None:
         self.w = w
         self._ranked_percent = ranked_percent
         self.clauses = clauses
         self.scope = clauses.scope
-        self.columns: list[_Column] = []
+        self.columns: list[_RandomColumn] = []
         self.sorts = w.chance(45)
         self.pages = w.chance(30)
         self.distinct = w.chance(18)
@@ -135,10 +137,12 @@ class _Return:
         """A column under its own name, or under an alias if there is none or it is taken."""
         taken = {c.name for c in self.columns}
         if name is not None and name not in taken and not self.w.chance(25):
-            self.columns.append(_Column(text=text, name=name, aliased=False, sortable=sortable))
+            self.columns.append(
+                _RandomColumn(text=text, name=name, aliased=False, sortable=sortable)
+            )
             return
         alias = next(a for a in _ALIASES if a not in taken)
-        self.columns.append(_Column(text=text, name=alias, aliased=True, sortable=sortable))
+        self.columns.append(_RandomColumn(text=text, name=alias, aliased=True, sortable=sortable))
 
     def _add_field(self, field: Field) -> None:
         stored = {"from": "src", "to": "dst"}.get(field.name, field.name)

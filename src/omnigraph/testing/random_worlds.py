@@ -140,7 +140,7 @@ _SPECIAL: Mapping[str, tuple[Any, ...]] = {
 }
 
 
-class World:
+class RandomWorld:
     """A schema with the values that its properties may have."""
 
     def __init__(self, name: str, schema: str, inexact: tuple[str, ...] = ()) -> None:
@@ -171,7 +171,7 @@ VECTORS = _VECTORS
 
 
 WORLDS = (
-    World("fleet", FLEET),
-    World("social", SOCIAL, ("Person.total", "Person.big", "Person.score")),
-    World("papers", PAPERS),
+    RandomWorld("fleet", FLEET),
+    RandomWorld("social", SOCIAL, ("Person.total", "Person.big", "Person.score")),
+    RandomWorld("papers", PAPERS),
 )

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, PropertyType, Scalar
-from omnigraph.testing.random_worlds import EXACT, World
+from omnigraph.testing.random_worlds import EXACT, RandomWorld
 
 Item = TypeVar("Item")
 
@@ -88,7 +88,7 @@ class RandomQuery:
 class Writer:
     """Everything that is decided while one query is written."""
 
-    def __init__(self, draw: st.DrawFn, world: World) -> None:
+    def __init__(self, draw: st.DrawFn, world: RandomWorld) -> None:
         self._draw = draw
         self.world = world
         self.declared: dict[str, str] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import InternalError
-from omnigraph.failpoints import ENV_DIRECTORY, ENV_POINTS, Action, FailPoint
+from omnigraph.failpoints import ENV_DIRECTORY, ENV_POINTS, ArmedAction, FailPoint
 
 _POLL_S = 0.005
 _WAIT_MAX_S = 60.0
@@ -27,7 +27,7 @@ class Rendezvous:
     def env(self, *points: FailPoint) -> dict[str, str]:
         """The environment that makes a child pause at these points."""
         return {
-            ENV_POINTS: ",".join(f"{point}={Action.PAUSE}" for point in points),
+            ENV_POINTS: ",".join(f"{point}={ArmedAction.PAUSE}" for point in points),
             ENV_DIRECTORY: str(self._directory),
         }
 

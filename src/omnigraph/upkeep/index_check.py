@@ -21,7 +21,7 @@ from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, Tabl
 from omnigraph.storage.index_answers import Claim, Files, claims, wrong_answer
 from omnigraph.storage.indexing import table_indexes
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.upkeep import Upkeep
+from omnigraph.storage.upkeep import TableUpkeep
 from omnigraph.upkeep.indexes import buildable, named_types, wanted_indexes
 from omnigraph.upkeep.retention import whole_states
 from omnigraph.upkeep.states import States
@@ -282,7 +282,7 @@ class _Replacing:
             )
             self._rebuilt |= {(key, i.name) for i in bad if any(map(i.serves, build))}
             if pin.name not in self._planned:
-                upkeep = Upkeep(drop=frozenset(i.name for i in bad), groups=(), build=build)
+                upkeep = TableUpkeep(drop=frozenset(i.name for i in bad), groups=(), build=build)
                 self._planned[pin.name] = BulkWork(
                     type=graph_type,
                     actions=(Action.REWORK,),

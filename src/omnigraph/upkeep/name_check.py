@@ -38,7 +38,7 @@ REPAIR = "run 'omnigraph repair', and with --confirm"
 DISCARD = "run 'omnigraph repair --discard --confirm', which ends it"
 
 
-class Fault(StrEnum):
+class NameFaultKind(StrEnum):
     """What is wrong about a name."""
 
     UNFINISHED = "unfinished"
@@ -60,7 +60,7 @@ class NameAction(StrEnum):
 class NameFault:
     """A name that does not say what it should."""
 
-    fault: Fault
+    fault: NameFaultKind
     name: str
     path: str
     """The manifest of the branch that it is about."""
@@ -74,13 +74,13 @@ class NameFault:
     def remedy(self) -> str:
         """What to do about it."""
         match self.fault:
-            case Fault.UNFINISHED:
+            case NameFaultKind.UNFINISHED:
                 return f"{REPAIR} the name is ended; so does who uses it next"
-            case Fault.TWO_LIVES:
+            case NameFaultKind.TWO_LIVES:
                 return f"{REPAIR} the second one gets a name of its own"
-            case Fault.NO_REF:
+            case NameFaultKind.NO_REF:
                 return f"{REPAIR} it gets its name back"
-            case Fault.NO_TABLES:
+            case NameFaultKind.NO_TABLES:
                 return DISCARD
 
 
@@ -89,7 +89,7 @@ class NameRepair:
     """What was found and done about one name."""
 
     name: str
-    fault: Fault
+    fault: NameFaultKind
     action: NameAction
     path: str
     """The manifest of the branch."""
@@ -159,7 +159,7 @@ def _look_at(repository: Repository, name: str) -> tuple[Snapshot | None, NameFa
         return None, None
     became = "has ended" if head.deleted else f"is called '{head.branch}'"
     fault = NameFault(
-        fault=Fault.UNFINISHED,
+        fault=NameFaultKind.UNFINISHED,
         name=name,
         path=ref.manifest_path,
         message=f"it leads to {ref.manifest_path}, which {became}",
@@ -185,14 +185,14 @@ def _unnamed(
         )
 
 
-def _judged(repository: Repository, branch: Unnamed) -> tuple[Fault, str]:
+def _judged(repository: Repository, branch: Unnamed) -> tuple[NameFaultKind, str]:
     path = branch.head.path
     if lost := lost_tables(repository, branch.head):
-        return Fault.NO_TABLES, f"nothing leads to {path}, and it lost {', '.join(lost)}"
+        return NameFaultKind.NO_TABLES, f"nothing leads to {path}, and it lost {', '.join(lost)}"
     if branch.rival is not None:
         rival = branch.rival.manifest_path
-        return Fault.TWO_LIVES, f"two branches live under this name: {rival} and {path}"
-    return Fault.NO_REF, f"the branch at {path} lives, and nothing leads to it"
+        return NameFaultKind.TWO_LIVES, f"two branches live under this name: {rival} and {path}"
+    return NameFaultKind.NO_REF, f"the branch at {path} lives, and nothing leads to it"
 
 
 def _told(fault: NameFault) -> NameRepair:
@@ -209,15 +209,15 @@ def _settled(repository: Repository, fault: NameFault, *, discard: bool) -> Name
     told = _told(fault)
     try:
         match fault.fault:
-            case Fault.UNFINISHED:
+            case NameFaultKind.UNFINISHED:
                 end_branch_ref(repository.objects, fault.ref)
                 return replace(told, action=NameAction.HEALED)
-            case Fault.NO_TABLES if discard:
+            case NameFaultKind.NO_TABLES if discard:
                 _end(repository, fault.path)
                 return replace(told, action=NameAction.DISCARDED)
-            case Fault.NO_TABLES:
+            case NameFaultKind.NO_TABLES:
                 return replace(told, action=NameAction.REFUSED, reason=DISCARD)
-            case Fault.TWO_LIVES | Fault.NO_REF:
+            case NameFaultKind.TWO_LIVES | NameFaultKind.NO_REF:
                 given = give_free_name(repository, fault.ref)
                 _forget(repository, fault, given)
                 return replace(told, action=NameAction.HEALED, new_name=given.name)

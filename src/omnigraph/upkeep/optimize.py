@@ -24,7 +24,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
-from omnigraph.storage.upkeep import Upkeep, plan_upkeep
+from omnigraph.storage.upkeep import TableUpkeep, plan_upkeep
 from omnigraph.upkeep.indexes import (
     PendingIndex,
     TableIndexes,
@@ -113,7 +113,7 @@ def optimize(
 
     A table of main that another program moved is left as it is.
     """
-    work = _Maintenance(types, join=True, whole=False, mirrored=branch == MAIN)
+    work = _Optimize(types, join=True, whole=False, mirrored=branch == MAIN)
     return _run(repository, work, "optimize", branch, actor, message)
 
 
@@ -126,7 +126,7 @@ def build_indexes(
     message: str | None = None,
 ) -> OptimizeResult:
     """Make every index cover every row; files stay as they are."""
-    work = _Maintenance(types, join=False, whole=True, mirrored=branch == MAIN)
+    work = _Optimize(types, join=False, whole=True, mirrored=branch == MAIN)
     return _run(repository, work, "index", branch, actor, message)
 
 
@@ -143,7 +143,7 @@ def concurrency() -> int:
 
 def _run(
     repository: Repository,
-    work: _Maintenance,
+    work: _Optimize,
     kind: str,
     branch: str,
     actor: str | None,
@@ -185,7 +185,7 @@ class _Planned:
     outcome: TableOptimized
 
 
-class _Maintenance:
+class _Optimize:
     """Maintenance as a function of the snapshot that it is carried out on."""
 
     def __init__(
@@ -278,7 +278,7 @@ def _same_type(planned: _Planned, graph_type: GraphType) -> bool:
     return planned.work is None or planned.work.type == graph_type
 
 
-def _work(graph_type: GraphType, upkeep: Upkeep, label: str) -> BulkWork:
+def _work(graph_type: GraphType, upkeep: TableUpkeep, label: str) -> BulkWork:
     return BulkWork(
         type=graph_type,
         actions=(Action.REWORK,),

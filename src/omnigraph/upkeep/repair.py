@@ -35,7 +35,7 @@ import pyarrow as pa
 from omnigraph.arrow.sets import among
 from omnigraph.branch.delta import differs, table_delta
 from omnigraph.branch.history import branch_heads
-from omnigraph.branch.types import ColumnPair, TypePair
+from omnigraph.branch.types import ColumnPair, ComparedTypes
 from omnigraph.errors import ConflictError, ErrorKind, OmnigraphError, UsageError
 from omnigraph.housekeeping.mirror import mirror_main, shown_now, type_name
 from omnigraph.input.loaded_rows import settle_ids
@@ -66,7 +66,7 @@ EXAMPLES_MAX = 5
 _BY_HAND = "discard the foreign change, and bring the rows with 'omnigraph load'"
 
 
-class Verdict(StrEnum):
+class DriftKind(StrEnum):
     """What another program's commits come to."""
 
     NO_DRIFT = "no_drift"
@@ -91,7 +91,7 @@ class TableRepair:
     """What was found and done about one table."""
 
     type_key: str
-    classification: Verdict
+    classification: DriftKind
     action: RepairAction
     published_dataset_version: int
     lance_head_version: int | None
@@ -137,7 +137,7 @@ class RepairReport:
     @property
     def drifted(self) -> tuple[TableRepair, ...]:
         """The tables that another program has changed."""
-        return tuple(t for t in self.tables if t.classification is not Verdict.NO_DRIFT)
+        return tuple(t for t in self.tables if t.classification is not DriftKind.NO_DRIFT)
 
     @property
     def refused(self) -> tuple[TableRepair | NameRepair | EdgeRepair, ...]:
@@ -254,14 +254,14 @@ class _Repair:
         head = mirror_head(location, path, pin.name)
         found = TableRepair(
             type_key=pin.table_key,
-            classification=Verdict.NO_DRIFT,
+            classification=DriftKind.NO_DRIFT,
             action=RepairAction.NO_OP,
             published_dataset_version=pin.name.version,
             lance_head_version=head.version,
         )
         if head.state is not MirrorState.DRIFTED:
             return found
-        found = replace(found, classification=Verdict.UNVERIFIABLE, action=RepairAction.PREVIEW)
+        found = replace(found, classification=DriftKind.UNVERIFIABLE, action=RepairAction.PREVIEW)
         try:
             history = foreign_history(location, path)
         except OmnigraphError as e:
@@ -272,7 +272,7 @@ class _Repair:
         harmless = all(commit.maintenance for commit in history.commits)
         return replace(
             found,
-            classification=Verdict.VERIFIED if harmless else Verdict.SUSPICIOUS,
+            classification=DriftKind.VERIFIED if harmless else DriftKind.SUSPICIOUS,
             lance_head_version=history.head,
             operations=history.commits,
             overtaken=history.shown != pin.name,
@@ -280,12 +280,12 @@ class _Repair:
 
     def _settled(self, graph_type: GraphType, found: TableRepair) -> TableRepair:
         """Deal with one table, and say so in its row."""
-        if found.classification is Verdict.NO_DRIFT:
+        if found.classification is DriftKind.NO_DRIFT:
             return found
         try:
             if self._discard:
                 return self._put_back(found, RepairAction.DISCARDED)
-            if found.classification is Verdict.VERIFIED:
+            if found.classification is DriftKind.VERIFIED:
                 return self._put_back(found, RepairAction.HEALED)
             if self._force:
                 self._force_in(graph_type, found)
@@ -354,7 +354,7 @@ class _Repair:
                 raise UsageError(
                     f"the columns of {graph_type.table_key} have changed since", hint=_BY_HAND
                 )
-            since = table_delta(before, table, TypePair.unchanged(graph_type)).ids
+            since = table_delta(before, table, ComparedTypes.unchanged(graph_type)).ids
             touched = pa.concat_arrays([change.delta.rows["id"].combine_chunks(), change.gone])
             shared |= set(since.to_pylist()) & set(touched.to_pylist())
         # Who died before the mirror was put back has published the same already.

@@ -55,7 +55,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
+class RetainedVersions:
     """The versions of one manifest dataset."""
 
     path: str
@@ -79,7 +79,7 @@ class Retained:
     """The newest states of all branches, by name."""
     states: States
     """What was read of the past so far."""
-    datasets: dict[str, Versions]
+    datasets: dict[str, RetainedVersions]
     given_up: tuple[SweepRecord, ...] = ()
     """What earlier cleanups said: a state that one of them gave up is not whole any more."""
     whole: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
@@ -167,7 +167,7 @@ def retained(
     return found
 
 
-def _left_behind(repository: Repository, versions: Versions) -> Iterator[Snapshot]:
+def _left_behind(repository: Repository, versions: RetainedVersions) -> Iterator[Snapshot]:
     """What a branch showed each time before it was set back: without these it is not known
     how long the states before were shown (``manifest/moments.py``)."""
     newest = ManifestPlace(path=versions.path, version=max(versions.newest, 1))
@@ -279,10 +279,10 @@ def living_heads(repository: Repository) -> dict[str, Snapshot]:
     return heads | {branch.key: branch.head for branch in unnamed}
 
 
-def _datasets(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, Versions]:
+def _datasets(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, RetainedVersions]:
     living = {head.path: name for name, head in heads.items()}
     paths = [MAIN_PATH, *repository.objects.folders("_branches")]
-    found: dict[str, Versions] = {}
+    found: dict[str, RetainedVersions] = {}
     for path in dict.fromkeys([*paths, *living]):
         written: dict[int, int] = {}
         for entry in repository.objects.entries(f"{path}/_versions"):
@@ -291,7 +291,7 @@ def _datasets(repository: Repository, heads: dict[str, Snapshot]) -> dict[str, V
                 written[version] = entry.modified_us
         name = living.get(path)
         newest = heads[name].version if name is not None else max(written, default=0)
-        found[path] = Versions(
+        found[path] = RetainedVersions(
             path=path,
             branch=name,
             written=dict(sorted(written.items())),
@@ -316,7 +316,7 @@ def _line(
         shown_until_us = commit.created_at_us
 
 
-def _shown_lately(versions: Versions, policy: Policy, now_us: int) -> Iterator[int]:
+def _shown_lately(versions: RetainedVersions, policy: Policy, now_us: int) -> Iterator[int]:
     """Versions that were the newest one within the grace window, also of a branch that ended."""
     there = list(versions.written)
     cut_us = now_us - round(policy.grace_s * 1e6)
@@ -328,7 +328,7 @@ def _shown_lately(versions: Versions, policy: Policy, now_us: int) -> Iterator[i
 
 
 def _shown_since(
-    repository: Repository, versions: Versions, policy: Policy, now_us: int
+    repository: Repository, versions: RetainedVersions, policy: Policy, now_us: int
 ) -> Iterator[int]:
     """Versions that the policy keeps although the branch may have been set back behind them."""
     there = list(versions.written)

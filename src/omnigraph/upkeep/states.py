@@ -18,7 +18,7 @@ from omnigraph.storage.names import TableVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class PastState:
     """One state, as far as its files are concerned."""
 
     place: ManifestPlace
@@ -37,10 +37,10 @@ class States:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._known: dict[ManifestPlace, State | None] = {}
+        self._known: dict[ManifestPlace, PastState | None] = {}
         self._names: dict[TableVersion, TableVersion] = {}
 
-    def at(self, place: ManifestPlace) -> State | None:
+    def at(self, place: ManifestPlace) -> PastState | None:
         """The state at a place; None if it was reclaimed."""
         if place not in self._known:
             self._known[place] = self._read(place)
@@ -53,7 +53,7 @@ class States:
             zip(fresh, self._repository.background.pool.map(self._read, fresh), strict=True)
         )
 
-    def _read(self, place: ManifestPlace) -> State | None:
+    def _read(self, place: ManifestPlace) -> PastState | None:
         try:
             head = self._repository.lineage.head_at(place)
         except NotFoundError as e:
@@ -61,7 +61,7 @@ class States:
                 raise
             return None
         snapshot, names = head.snapshot, self._names
-        return State(
+        return PastState(
             place=place,
             commit_id=snapshot.head.id,
             # Most states share most of their tables: one object for all of them.

@@ -21,7 +21,7 @@ from omnigraph.errors import Violation
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
 from omnigraph.schema.identity import is_keyed
-from omnigraph.schema.migrate.constraints import Rule, key_of, member, rules_of
+from omnigraph.schema.migrate.constraints import ConstraintRule, key_of, member, rules_of
 from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.plan import needs_check, stricter
 from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
@@ -197,7 +197,7 @@ def _judged(pair: TypePair) -> GraphType:
     )
 
 
-def _is_new(rule: Rule, old: Sequence[Rule]) -> bool:
+def _is_new(rule: ConstraintRule, old: Sequence[ConstraintRule]) -> bool:
     return rule not in old and needs_check(rule, old)
 
 

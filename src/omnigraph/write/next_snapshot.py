@@ -14,7 +14,7 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.codec import COMMITS_MAX
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
-from omnigraph.write.preparation import Prepared
+from omnigraph.write.preparation import PreparedWrite
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.stage import Staged, Work, changes_of
 
@@ -26,7 +26,7 @@ deletes, the write is told of it by the cleanup itself (``write/fence.py``)."""
 def next_snapshot(
     request: WriteRequest,
     operation_id: str,
-    prepared: Prepared,
+    prepared: PreparedWrite,
     staged: Mapping[str, Staged],
     now_us: int,
 ) -> Snapshot:
@@ -50,7 +50,7 @@ def next_snapshot(
 
 
 def _commit(
-    request: WriteRequest, operation_id: str, prepared: Prepared, line: Snapshot, now_us: int
+    request: WriteRequest, operation_id: str, prepared: PreparedWrite, line: Snapshot, now_us: int
 ) -> GraphCommit:
     base, merged = prepared.txn.snapshot, request.merged
     return GraphCommit(
@@ -75,7 +75,7 @@ def _commit(
     )
 
 
-def _changes(prepared: Prepared) -> Mapping[str, TableChange]:
+def _changes(prepared: PreparedWrite) -> Mapping[str, TableChange]:
     """How the snapshot to come differs from the one that it replaces."""
     if prepared.adoption is not None:
         return prepared.adoption.changes

@@ -45,7 +45,7 @@ BELIEVED_ON_THE_NEWEST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedWrite:
     """A change that was checked on a pinned snapshot."""
 
     txn: WriteTxn
@@ -90,7 +90,7 @@ class Preparation:
         """What must hold of the state that is replaced."""
         return self._request.expects if self._fixed is None else self._fixed
 
-    def on(self, head: Head) -> Prepared:
+    def on(self, head: Head) -> PreparedWrite:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
         for _ in range(races.ATTEMPTS_MAX):
             self._check_not_revoked(head)
@@ -116,10 +116,10 @@ class Preparation:
             if change is not self._change:
                 self._stager.start_over()
                 self._change = change
-            return Prepared(txn=txn, change=change, work=work)
+            return PreparedWrite(txn=txn, change=change, work=work)
         raise races.contention(self._branch.name)
 
-    def again(self, before: Prepared, head: Head) -> Prepared:
+    def again(self, before: PreparedWrite, head: Head) -> PreparedWrite:
         """After a lost race: keep everything if nothing this write rests on has moved."""
         self._check_not_revoked(head)
         if self._cleaned_meanwhile(head):
@@ -134,7 +134,7 @@ class Preparation:
             return self.on(head)
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)
-        return Prepared(txn=later, change=before.change, work=before.work)
+        return PreparedWrite(txn=later, change=before.change, work=before.work)
 
     def is_behind(self, head: Head) -> bool:
         """Whether a cleanup ran that this write has not seen yet."""

@@ -35,7 +35,7 @@ from omnigraph.write.migrate.run import bring_up_to_date
 from omnigraph.write.next_snapshot import next_snapshot
 from omnigraph.write.outcome import Outcome
 from omnigraph.write.plan import PublishPlan, check_lineage_text
-from omnigraph.write.preparation import Preparation, Prepared
+from omnigraph.write.preparation import Preparation, PreparedWrite
 from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.settle import settle
 from omnigraph.write.stage import Staged, Stager, Work, table_actions
@@ -172,11 +172,11 @@ class _Operation:
             return self._acknowledge(head, attempt)
         raise races.contention(branch.name)
 
-    def _has_something_to_publish(self, prepared: Prepared) -> bool:
+    def _has_something_to_publish(self, prepared: PreparedWrite) -> bool:
         must = Requires.COMMIT in self._request.requires
         return bool(prepared.work) or must or prepared.schema is not None
 
-    def _attempt(self, prepared: Prepared) -> Head:
+    def _attempt(self, prepared: PreparedWrite) -> Head:
         """Phases A to C, once."""
         txn, work, store = prepared.txn, prepared.work, self._branch.store
         bring_up_to_date(self._repository, self._branch, txn.head)

@@ -15,7 +15,14 @@ import omnigraph
 from omnigraph.branch.feed import tokens
 from omnigraph.branch.feed.blocks import PageSize, Room
 from omnigraph.branch.feed.chosen import Wish
-from omnigraph.branch.feed.tokens import Binding, BlockToken, Cursor, PollToken, Position, Reason
+from omnigraph.branch.feed.tokens import (
+    BlockToken,
+    CursorBinding,
+    FeedCursor,
+    PollToken,
+    Position,
+    Reason,
+)
 from omnigraph.errors import ErrorKind
 from omnigraph.manifest.snapshot import MAIN_PATH, ManifestPlace
 from omnigraph.schema.compile import compile_schema
@@ -23,8 +30,8 @@ from omnigraph.schema.compile import compile_schema
 ULID = "01JZ8Y6N2D3V5K7M9P1R3T5V7X"
 PATHS = (MAIN_PATH, f"_branches/{ULID}")
 POSITION = Position(commit_id=ULID, place=ManifestPlace(path=MAIN_PATH, version=12))
-BINDING = Binding(graph_id="G" * 26, path=PATHS[1], filter="0123456789abcdef")
-CURSOR = Cursor(binding=BINDING, position=POSITION).encode()
+BINDING = CursorBinding(graph_id="G" * 26, path=PATHS[1], filter="0123456789abcdef")
+CURSOR = FeedCursor(binding=BINDING, position=POSITION).encode()
 POLL = PollToken(
     binding=BINDING, position=POSITION, offset=7, end=POSITION, caught_up=True
 ).encode()
@@ -43,13 +50,16 @@ _places = st.builds(
 )
 _positions = st.builds(Position, commit_id=st.text(max_size=30), place=_places)
 _bindings = st.builds(
-    Binding, graph_id=st.text(max_size=30), path=st.sampled_from(PATHS), filter=st.text(max_size=16)
+    CursorBinding,
+    graph_id=st.text(max_size=30),
+    path=st.sampled_from(PATHS),
+    filter=st.text(max_size=16),
 )
 
 
-@given(st.builds(Cursor, binding=_bindings, position=_positions))
-def test_a_cursor_reads_back(cursor: Cursor) -> None:
-    assert Cursor.decode(cursor.encode()) == cursor
+@given(st.builds(FeedCursor, binding=_bindings, position=_positions))
+def test_a_cursor_reads_back(cursor: FeedCursor) -> None:
+    assert FeedCursor.decode(cursor.encode()) == cursor
 
 
 @given(
@@ -79,12 +89,12 @@ def test_tokens_are_short_and_safe_in_a_shell_and_an_address() -> None:
 
 
 def test_space_around_a_cursor_does_not_matter() -> None:
-    assert Cursor.decode(f" {CURSOR}\n") == Cursor.decode(CURSOR)
+    assert FeedCursor.decode(f" {CURSOR}\n") == FeedCursor.decode(CURSOR)
 
 
 @pytest.mark.parametrize("token", [CURSOR, POLL, BLOCK])
 def test_a_cut_or_changed_token_is_damaged(token: str) -> None:
-    decoders = {"c": Cursor.decode, "p": PollToken.decode, "b": BlockToken.decode}
+    decoders = {"c": FeedCursor.decode, "p": PollToken.decode, "b": BlockToken.decode}
     decode = decoders[token[0]]
     changed = [
         token[:i] + ("A" if token[i] != "A" else "B") + token[i + 1 :] for i in range(len(token))
@@ -98,27 +108,27 @@ def test_a_cut_or_changed_token_is_damaged(token: str) -> None:
 @pytest.mark.parametrize("bad", [None, 12, b"c", "", "c", "cé", "c\ud800", "now", [], "=" * 40])
 def test_what_was_never_a_cursor_is_damaged(bad: Any) -> None:
     with pytest.raises(omnigraph.UsageError) as found:
-        Cursor.decode(bad)
+        FeedCursor.decode(bad)
     assert reason(found) == Reason.DAMAGED
 
 
 @given(st.text(max_size=200) | st.binary(max_size=100).map(lambda b: base64.b64encode(b).decode()))
 def test_noise_is_refused_and_nothing_else_happens(noise: str) -> None:
-    for decode in (Cursor.decode, PollToken.decode, BlockToken.decode):
+    for decode in (FeedCursor.decode, PollToken.decode, BlockToken.decode):
         with pytest.raises(omnigraph.UsageError):
             decode(noise)
 
 
 def test_a_long_text_is_not_even_looked_at() -> None:
     with pytest.raises(omnigraph.UsageError) as found:
-        Cursor.decode("c" + "A" * 4096)
+        FeedCursor.decode("c" + "A" * 4096)
     assert reason(found) == Reason.TOO_LONG
 
 
 def test_page_tokens_are_no_cursors_and_cursors_no_page_tokens() -> None:
     for token in (POLL, BLOCK):
         with pytest.raises(omnigraph.UsageError, match="page token") as found:
-            Cursor.decode(token)
+            FeedCursor.decode(token)
         assert reason(found) == Reason.NOT_A_CURSOR
     for decode, others in (
         (PollToken.decode, (CURSOR, BLOCK)),
@@ -158,9 +168,9 @@ GOOD = ("g", MAIN_PATH, "", ULID, MAIN_PATH, 3)
     ],
 )
 def test_a_forged_token_with_misfitting_fields_is_damaged(fields: tuple[Any, ...]) -> None:
-    assert Cursor.decode(forged(*GOOD))
+    assert FeedCursor.decode(forged(*GOOD))
     with pytest.raises(omnigraph.UsageError) as found:
-        Cursor.decode(forged(*fields))
+        FeedCursor.decode(forged(*fields))
     assert reason(found) == Reason.DAMAGED
 
 
@@ -175,9 +185,9 @@ def test_a_forged_token_with_misfitting_fields_is_damaged(fields: tuple[Any, ...
 )
 def test_a_token_of_something_else_is_refused(change: dict[str, str], why: Reason) -> None:
     own = {"graph_id": BINDING.graph_id, "path": BINDING.path, "filter": BINDING.filter}
-    BINDING.check(Binding(**own))
+    BINDING.check(CursorBinding(**own))
     with pytest.raises(omnigraph.UsageError) as found:
-        BINDING.check(Binding(**own | change))
+        BINDING.check(CursorBinding(**own | change))
     assert reason(found) == why
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.branch.merge.images import Images, MergeProperty
+from omnigraph.branch.merge.images import MergeImages, MergeProperty
 from omnigraph.branch.merge.threeway import (
     BASE,
     OURS,
@@ -41,7 +41,7 @@ Entity = dict[str, Any] | None
 """Values by property, None when the entity is absent."""
 
 
-def images(entities: list[Entity]) -> Images:
+def images(entities: list[Entity]) -> MergeImages:
     """The states, with ``UNKNOWN`` where a virtual base does not know."""
     rows, unknown = [], {p.name: np.zeros(len(entities), bool) for p in PROPERTIES}
     for i, entity in enumerate(entities):
@@ -55,10 +55,12 @@ def images(entities: list[Entity]) -> Images:
                 row[name] = value
         rows.append(row)
     present = np.array([e is not None for e in entities], bool)
-    return Images(present=present, rows=pa.Table.from_pylist(rows, schema=SCHEMA), unknown=unknown)
+    return MergeImages(
+        present=present, rows=pa.Table.from_pylist(rows, schema=SCHEMA), unknown=unknown
+    )
 
 
-def entities(found: Images) -> list[Entity]:
+def entities(found: MergeImages) -> list[Entity]:
     result: list[Entity] = []
     for i, row in enumerate(found.rows.to_pylist()):
         if not found.present[i]:

@@ -6,9 +6,9 @@ from omnigraph.lang.layout import (
     WIDTH,
     Comment,
     Concat,
-    Group,
     Hard,
     Headed,
+    LayoutGroup,
     Line,
     Nest,
     Suffix,
@@ -22,7 +22,9 @@ def brackets(*words, broken=False):
     for word in words:
         inside += [Text(","), Line(" ")] if inside else [Line("")]
         inside.append(Text(word) if isinstance(word, str) else word)
-    return Group(Concat([Text("["), Nest(Concat(inside)), Line(""), Text("]")]), broken=broken)
+    return LayoutGroup(
+        Concat([Text("["), Nest(Concat(inside)), Line(""), Text("]")]), broken=broken
+    )
 
 
 def test_a_group_that_fits_stays_on_one_line():
@@ -53,7 +55,7 @@ def test_an_inner_group_may_stay_on_one_line_where_the_outer_breaks():
 
 
 def test_a_line_end_inside_breaks_every_group_around_it():
-    inner = Group(Concat([Text("a"), Hard(), Text("b")]))
+    inner = LayoutGroup(Concat([Text("a"), Hard(), Text("b")]))
     assert render(brackets(inner)) == "[\n    a\n    b\n]"
     assert render(brackets("a\nb")) == "[\n    a\nb\n]"
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import QueryError
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.describe import describe
 from omnigraph.query.dump import dump
@@ -46,7 +46,7 @@ def check(text, catalog):
         lines = text.split("\n")
         assert error.diagnostics
         for d in error.diagnostics:
-            assert d.code in {*map(str, Code), *map(str, SyntaxCode)}
+            assert d.code in {*map(str, QueryCode), *map(str, SyntaxCode)}
             assert 1 <= d.line <= len(lines)
             assert 1 <= d.column <= len(lines[d.line - 1]) + 1
         str(error).encode()

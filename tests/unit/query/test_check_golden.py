@@ -11,14 +11,14 @@ import pytest
 from check_support import GOLDEN
 
 from omnigraph.errors import QueryError
-from omnigraph.query.codes import EXPLANATIONS, Code
+from omnigraph.query.codes import EXPLANATIONS, QueryCode
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.dump import dump
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.schema import compile_schema
 
 CASES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
-WARNINGS = {Code.NEVER_UPDATED, Code.NO_PARAMETERS, Code.UNUSED_PARAMETER}
+WARNINGS = {QueryCode.NEVER_UPDATED, QueryCode.NO_PARAMETERS, QueryCode.UNUSED_PARAMETER}
 """Nothing keeps a query with one of these from compiling; test_lint.py shows them."""
 
 
@@ -64,10 +64,10 @@ def test_typed_queries_are_values(case):
 
 def test_every_code_has_a_golden_case():
     shown = {c.split("_")[1].upper() for c in CASES if c.startswith("err_")}
-    assert shown == {str(c) for c in Code if c not in WARNINGS}
+    assert shown == {str(c) for c in QueryCode if c not in WARNINGS}
 
 
 def test_every_code_is_explained_and_has_one_meaning():
-    assert set(EXPLANATIONS) == set(Code)
+    assert set(EXPLANATIONS) == set(QueryCode)
     assert len(set(EXPLANATIONS.values())) == len(EXPLANATIONS)
-    assert not {str(c) for c in Code} & {str(c) for c in SyntaxCode}
+    assert not {str(c) for c in QueryCode} & {str(c) for c in SyntaxCode}

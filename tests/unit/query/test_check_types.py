@@ -14,7 +14,7 @@ from omnigraph.lang.source import Source, Span
 from omnigraph.query import ast, typed
 from omnigraph.query.check.constants import SINGLE, exactly, fit, in_one_type, nearest_f32, single
 from omnigraph.query.check.context import Context
-from omnigraph.query.findings import Findings
+from omnigraph.query.findings import QueryFindings
 from omnigraph.schema.catalog import Scalar
 from omnigraph.schema.property_values import INTEGER_RANGES
 
@@ -104,7 +104,7 @@ def test_fitting_never_changes_a_number(value, scalar):
 
 def const(value):
     expr = ast.IntLiteral if isinstance(value, int) else ast.FloatLiteral
-    findings = Findings(Source(name="t", text=""))
+    findings = QueryFindings(Source(name="t", text=""))
     found = single(expr(value=value, span=Span(start=0, end=0)), Context(CATALOG, findings))
     assert found is not None
     return found

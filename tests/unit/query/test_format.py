@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InternalError, QueryError, SchemaError
 from omnigraph.lang import Source, comments, tokenize
-from omnigraph.lang.pretty import Marks, pretty
+from omnigraph.lang.pretty import TextMarks, pretty
 from omnigraph.query.format import format_queries
 from omnigraph.query.parse import parse_queries
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.format import format_schema
 from omnigraph.schema.parser import parse
 
@@ -37,7 +37,7 @@ def queries_of(text):
 
 
 def schema_of(text):
-    tree, complete = parse(Findings(Source(name="s", text=text)))
+    tree, complete = parse(SchemaFindings(Source(name="s", text=text)))
     assert complete
     return bare(tree)
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_refused():
 
 def test_a_layout_that_would_lose_something_is_never_given_out():
     nothing = frozenset[int]()
-    marks = Marks(
+    marks = TextMarks(
         items=nothing, separators={}, glued=nothing, plain=nothing, breaks=(), declarations=True
     )
     with pytest.raises(InternalError, match="lose or change"):

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import EXPLANATIONS, Code, compile_schema, from_ir, to_ir
+from omnigraph.schema import EXPLANATIONS, SchemaCode, compile_schema, from_ir, to_ir
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "schema"
 CASES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
@@ -56,9 +56,9 @@ def test_valid_case_survives_the_round_trip(case):
 
 def test_every_code_has_a_golden_case():
     shown = {c.split("_")[1].upper() for c in CASES if c.startswith("err_")}
-    assert shown == {str(c) for c in Code}
+    assert shown == {str(c) for c in SchemaCode}
 
 
 def test_every_code_is_explained():
-    assert set(EXPLANATIONS) == set(Code)
+    assert set(EXPLANATIONS) == set(SchemaCode)
     assert len(set(EXPLANATIONS.values())) == len(EXPLANATIONS)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from schema_texts import schema_texts
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import Code, compile_schema, from_ir, to_ir
+from omnigraph.schema import SchemaCode, compile_schema, from_ir, to_ir
 
 WORDS = """
     node edge interface implements A B Cc a b id src enum Vector String I32 U64 F32 Blob [ ] ( ) { }
@@ -23,7 +23,7 @@ def compile_or_refuse(text):
     except SchemaError as error:
         lines = text.split("\n")
         for d in error.diagnostics:
-            assert d.code in set(Code)
+            assert d.code in set(SchemaCode)
             assert 1 <= d.line <= len(lines)
             assert 1 <= d.column <= len(lines[d.line - 1]) + 1
         str(error).encode()

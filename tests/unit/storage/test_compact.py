@@ -19,7 +19,7 @@ from lance.fragment import write_fragments
 
 from omnigraph.storage.compact import (
     FRAGMENT_ROWS_MAX,
-    Compact,
+    JoinFiles,
     groups_to_join,
     tail_to_join,
 )
@@ -182,7 +182,7 @@ def test_joined_fragments_keep_rows_identity_and_blobs(staged: Staged) -> None:
     staged.delete([1, 305, 310, 311, 340])
     staged.upsert([2, 306], "new")
     before = staged.content()
-    staged.rework(Compact(groups=(tuple(f.id for f in staged.fragments),)))
+    staged.rework(JoinFiles(groups=(tuple(f.id for f in staged.fragments),)))
     assert staged.content().equals(before)
     assert [(f.live_rows, f.physical_rows, f.deletion) for f in staged.fragments] == [
         (355, 355, None)
@@ -191,7 +191,7 @@ def test_joined_fragments_keep_rows_identity_and_blobs(staged: Staged) -> None:
 
 def test_compaction_moves_no_head(staged: Staged) -> None:
     staged.append(300, 5)
-    staged.rework(Compact(groups=((0, 1),)))
+    staged.rework(JoinFiles(groups=((0, 1),)))
     staged.rework(BuildIndexes(specs=SPECS[:1]))
     assert not list(Path(staged.uri).glob("_versions/*.manifest"))
 
@@ -200,7 +200,7 @@ def test_many_groups_are_one_version(staged: Staged) -> None:
     for start in (300, 310, 320, 330):
         staged.append(start, 10)
     before, version = staged.content(), staged.dataset.version
-    staged.rework(Compact(groups=((1, 2), (3, 4))))
+    staged.rework(JoinFiles(groups=((1, 2), (3, 4))))
     assert staged.dataset.version == version + 1
     assert [f.live_rows for f in staged.fragments] == [300, 20, 20]
     assert staged.content().equals(before)
@@ -211,7 +211,7 @@ def test_indexes_by_identity_keep_what_is_joined_and_btrees_lose_it(staged: Stag
     staged.append(300, 50)
     staged.rework(BuildIndexes(specs=SPECS))
     assert staged.covered() == dict.fromkeys(KINDS, 350)
-    staged.rework(Compact(groups=((0, 1),)))
+    staged.rework(JoinFiles(groups=((0, 1),)))
     assert staged.covered() == dict.fromkeys(KINDS, 350) | {"btree": 0}
     staged.check_finds()
     staged.rework(BuildIndexes(specs=SPECS))
@@ -227,7 +227,7 @@ def test_covered_and_uncovered_files_are_not_joined_for_an_index_by_identity(
     staged.rework(BuildIndexes(specs=SPECS[1:2]))
     staged.append(300, 5)
     with pytest.raises(OSError, match="split of indexed and non-indexed"):
-        staged.rework(Compact(groups=((0, 1),)))
+        staged.rework(JoinFiles(groups=((0, 1),)))
 
 
 def test_a_btree_takes_more_segments_and_joins_those_of_one_size(staged: Staged) -> None:
@@ -249,7 +249,7 @@ def test_nothing_to_build_makes_no_version(staged: Staged) -> None:
     staged.rework(BuildIndexes(specs=SPECS))
     version = staged.dataset.version
     staged.rework(BuildIndexes(specs=SPECS))
-    staged.rework(Compact(groups=()))
+    staged.rework(JoinFiles(groups=()))
     staged.rework(DropIndexes(names=frozenset({"other"})))
     assert staged.dataset.version == version
 
@@ -364,10 +364,10 @@ def test_indexes_never_change_an_answer(staged: Staged, seed: int) -> None:
                 staged.delete(gone)
                 live -= set(gone)
             case "join":
-                staged.rework(Compact(groups=groups_to_join(staged.fragments, kinds(staged))))
+                staged.rework(JoinFiles(groups=groups_to_join(staged.fragments, kinds(staged))))
             case "tail":
                 covered = frozenset[int]().union(*(i.fragments for i in indexes_of(staged.dataset)))
-                staged.rework(Compact(groups=(tail_to_join(staged.fragments, covered),)))
+                staged.rework(JoinFiles(groups=(tail_to_join(staged.fragments, covered),)))
             case "build":
                 staged.rework(BuildIndexes(specs=SPECS[:4]))
             case _:

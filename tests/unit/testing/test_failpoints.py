@@ -15,7 +15,7 @@ from omnigraph.failpoints import (
     ENV_DIRECTORY,
     ENV_POINTS,
     EXIT_CODE,
-    Action,
+    ArmedAction,
     FailPoint,
     FailPointError,
     arm_from_environment,
@@ -59,7 +59,7 @@ def test_nothing_happens_when_nothing_is_armed():
 
 
 def test_raise_raises_an_error_that_no_handler_of_ours_catches():
-    with armed(POINT, Action.RAISE) as arm, pytest.raises(FailPointError, match=str(POINT)):
+    with armed(POINT, ArmedAction.RAISE) as arm, pytest.raises(FailPointError, match=str(POINT)):
         hit(POINT)
     assert (arm.hits, arm.fired) == (1, 1)
     assert issubclass(FailPointError, Exception)
@@ -67,7 +67,7 @@ def test_raise_raises_an_error_that_no_handler_of_ours_catches():
 
 
 def test_only_the_armed_point_acts_and_only_within_the_block():
-    with armed(POINT, Action.RAISE):
+    with armed(POINT, ArmedAction.RAISE):
         hit(OTHER)
     hit(POINT)
 
@@ -141,14 +141,14 @@ def test_pause_waits_for_the_go_file_through_the_injected_clock(tmp_path):
                 (tmp_path / f"{POINT}.go").touch()
 
     clock = ReleasingClock()
-    with armed(POINT, Action.PAUSE, directory=tmp_path, clock=clock):
+    with armed(POINT, ArmedAction.PAUSE, directory=tmp_path, clock=clock):
         hit(POINT)
     assert len(clock.sleeps_s) == 3
 
 
 def test_a_pause_that_nobody_ends_gives_up(tmp_path):
     with (
-        armed(POINT, Action.PAUSE, directory=tmp_path, clock=ManualClock()),
+        armed(POINT, ArmedAction.PAUSE, directory=tmp_path, clock=ManualClock()),
         pytest.raises(FailPointError, match="was not created"),
     ):
         hit(POINT)
@@ -158,8 +158,8 @@ def test_a_pause_that_nobody_ends_gives_up(tmp_path):
     ("action", "options"),
     [
         ("explode", {}),
-        (Action.PAUSE, {}),
-        (Action.CALL, {}),
+        (ArmedAction.PAUSE, {}),
+        (ArmedAction.CALL, {}),
         ("raise", {"skip": -1}),
         ("raise", {"times": 0}),
     ],
@@ -198,7 +198,7 @@ def test_the_environment_arms_several_points(tmp_path):
         hit(POINT)
         with pytest.raises(FailPointError):
             hit(POINT)
-        assert [arm.action for arm in arms] == [Action.RAISE, Action.PAUSE]
+        assert [arm.action for arm in arms] == [ArmedAction.RAISE, ArmedAction.PAUSE]
     finally:
         disarm(arms)
     hit(POINT)

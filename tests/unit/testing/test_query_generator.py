@@ -11,14 +11,14 @@ from omnigraph.query.compile import compile_queries
 from omnigraph.query.params import bind
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_queries import cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, World
+from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_every_text_has_an_answer_that_does_not_depend_on_the_order_of_rows(
-    world: World, data: st.DataObject
+    world: RandomWorld, data: st.DataObject
 ) -> None:
     case = data.draw(cases(world))
     turned = NaiveGraph.of({k: list(reversed(v)) for k, v in case.graph.rows.items()})

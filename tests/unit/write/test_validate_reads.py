@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validate_fixtures import MERGE, OVERWRITE, accepted, catalog, change, edge, fleet, node, state
 
-from omnigraph.testing.committed import Read
+from omnigraph.testing.committed import RecordedRead
 
 FLEET = fleet()
 V1, V2 = ({"imo": i, "name": "A"} for i in (1, 2))
@@ -13,11 +13,11 @@ TOW = {"id": "t", "src": "1", "dst": "2"}
 
 
 def lookup(table_key, column, values, *columns):
-    return Read(table_key=table_key, column=column, values=tuple(values), columns=columns)
+    return RecordedRead(table_key=table_key, column=column, values=tuple(values), columns=columns)
 
 
 def scan(table_key, *columns):
-    return Read(table_key=table_key, column=None, values=(), columns=columns)
+    return RecordedRead(table_key=table_key, column=None, values=(), columns=columns)
 
 
 def reads(schema, delta, **committed):

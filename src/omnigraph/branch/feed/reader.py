@@ -21,9 +21,9 @@ from omnigraph.branch.feed.chosen import ChangeFilter, Wish
 from omnigraph.branch.feed.gaps import telling_gaps
 from omnigraph.branch.feed.line import following, genesis, left_behind
 from omnigraph.branch.feed.tokens import (
-    Binding,
     BlockToken,
-    Cursor,
+    CursorBinding,
+    FeedCursor,
     PollToken,
     Position,
     Reason,
@@ -101,7 +101,7 @@ class ChangePage:
     """Only on the last page: where the next poll begins."""
     caught_up: bool | None = None
     """Only on the last page: whether the branch had no more commits when the poll began."""
-    binding: Binding = field(repr=False)
+    binding: CursorBinding = field(repr=False)
 
     def cursor_behind(self, block: ChangeBlock) -> str | None:
         """Where a reader goes on that is done with everything up to this block of the page.
@@ -111,7 +111,7 @@ class ChangePage:
         if block.continued:
             return None
         position = Position(commit_id=block.cause.commit_id, place=block.place)
-        return Cursor(binding=self.binding, position=position).encode()
+        return FeedCursor(binding=self.binding, position=position).encode()
 
     def ending(self) -> dict[str, Any]:
         """What comes after the blocks."""
@@ -130,7 +130,7 @@ class _Place:
     """Where a request stands."""
 
     position: Position
-    binding: Binding | None = None
+    binding: CursorBinding | None = None
     """What its token was made for."""
     token: PollToken | None = None
     """Inside of a poll."""
@@ -183,7 +183,7 @@ class FeedReader:
             after = self._lineage.snapshot(commit.place)
             before = self._lineage.snapshot(self._lineage.parents(commit)[0].place)
         chosen = wish.on(self._schema(after), self._schema(before))
-        binding = Binding(graph_id=after.graph_id, path=commit.path, filter=chosen.digest)
+        binding = CursorBinding(graph_id=after.graph_id, path=commit.path, filter=chosen.digest)
         if token is not None:
             binding.check(token.binding)
         room, offset = Room(size), token.offset if token is not None else 0
@@ -225,14 +225,14 @@ class FeedReader:
             binding, _ = self._bound(head, request.wish, place.position)
         if place.binding is not None:
             binding.check(place.binding)
-        return Cursor(binding=binding, position=place.position).encode()
+        return FeedCursor(binding=binding, position=place.position).encode()
 
     def captured(self, branch: str, wish: Wish) -> tuple[Snapshot, ChangeFilter, str]:
         """The head of a branch, the filter on it, and the cursor that goes on from there."""
         head = self.repository.head(branch).snapshot
         position = Position.at(head.head)
         binding, chosen = self._bound(head, wish, position)
-        return head, chosen, Cursor(binding=binding, position=position).encode()
+        return head, chosen, FeedCursor(binding=binding, position=position).encode()
 
     def _commit(
         self, head: Snapshot, commit_id: str, branch: str | None, token: BlockToken | None
@@ -264,7 +264,7 @@ class FeedReader:
             self._check_branch(head, token.binding)
             return _Place(position=token.position, binding=token.binding, token=token)
         if request.cursor is not None:
-            cursor = Cursor.decode(request.cursor)
+            cursor = FeedCursor.decode(request.cursor)
             self._check_branch(head, cursor.binding)
             return _Place(position=cursor.position, binding=cursor.binding)
         start = request.start or NOW
@@ -276,14 +276,14 @@ class FeedReader:
         commit = commit_named(line, start.removeprefix(AFTER), request.branch)
         return _Place(position=Position.at(commit))
 
-    def _check_branch(self, head: Snapshot, given: Binding) -> None:
+    def _check_branch(self, head: Snapshot, given: CursorBinding) -> None:
         """Whose token it is, before anything is looked for. The filter is compared later."""
-        own = Binding(graph_id=head.graph_id, path=head.path, filter=given.filter)
+        own = CursorBinding(graph_id=head.graph_id, path=head.path, filter=given.filter)
         own.check(given)
 
     def _bound(
         self, head: Snapshot, wish: Wish, position: Position
-    ) -> tuple[Binding, ChangeFilter]:
+    ) -> tuple[CursorBinding, ChangeFilter]:
         """The filter, and what tokens of this request belong to."""
 
         def earlier() -> Catalog:
@@ -291,7 +291,7 @@ class FeedReader:
             return self._schema(self._lineage.snapshot(position.place))()
 
         chosen = wish.on(self._schema(head), earlier)
-        return Binding(graph_id=head.graph_id, path=head.path, filter=chosen.digest), chosen
+        return CursorBinding(graph_id=head.graph_id, path=head.path, filter=chosen.digest), chosen
 
     def _first_page(self, head: Snapshot, position: Position, limit: int) -> _Span:
         commits = following(self._lineage, head, position, limit)
@@ -327,7 +327,7 @@ class FeedReader:
         return read
 
     def _page(
-        self, request: PollRequest, span: _Span, chosen: ChangeFilter, binding: Binding
+        self, request: PollRequest, span: _Span, chosen: ChangeFilter, binding: CursorBinding
     ) -> ChangePage:
         room = Room(request.size)
         blocks: list[ChangeBlock] = []
@@ -357,7 +357,7 @@ class FeedReader:
             position, offset = Position.at(commit), 0
         made = partial(ChangePage, branch=request.branch, blocks=tuple(blocks), binding=binding)
         if position == span.end:
-            cursor = Cursor(binding=binding, position=position)
+            cursor = FeedCursor(binding=binding, position=position)
             return made(cursor=cursor.encode(), caught_up=span.caught_up)
         token = PollToken(
             binding=binding,

@@ -16,7 +16,7 @@ from typing import Any
 
 from omnigraph.branch.changes import type_number
 from omnigraph.branch.feed.chosen import ChangeFilter
-from omnigraph.branch.types import ColumnPair, TypePair, matched_types
+from omnigraph.branch.types import ColumnPair, ComparedTypes, matched_types
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.schema.catalog import GraphType
 
@@ -86,7 +86,7 @@ _ORDER = ("drop_property", "rename_property", "retype_property", "add_property")
 """What goes makes room for names that come."""
 
 
-def _steps(pair: TypePair) -> Iterator[SchemaStep]:
+def _steps(pair: ComparedTypes) -> Iterator[SchemaStep]:
     name, old, new = pair.newest.name, pair.before, pair.after
 
     def step(op: str, before: str | None = None, after: str | None = None) -> SchemaStep:

@@ -72,7 +72,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class CursorBinding:
     """What a token belongs to."""
 
     graph_id: str
@@ -81,7 +81,7 @@ class Binding:
     filter: str
     """The digest of the filter."""
 
-    def check(self, other: Binding) -> None:
+    def check(self, other: CursorBinding) -> None:
         """Refuse a token that was made for something else."""
         if other.graph_id != self.graph_id:
             raise rejected(Reason.OTHER_GRAPH, "it belongs to another graph")
@@ -95,27 +95,27 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
+class FeedCursor:
     """Where a reader of a branch goes on."""
 
-    binding: Binding
+    binding: CursorBinding
     position: Position
 
     def encode(self) -> str:
         return _encoded("c", *_bound(self.binding), *_placed(self.position))
 
     @staticmethod
-    def decode(text: object) -> Cursor:
+    def decode(text: object) -> FeedCursor:
         fields = _decoded(text, "c", Reason.NOT_A_CURSOR)
         with _Fields(fields) as taken:
-            return Cursor(binding=taken.binding(), position=taken.position())
+            return FeedCursor(binding=taken.binding(), position=taken.position())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollToken:
     """Where the next page of a poll begins, and where its last page will end."""
 
-    binding: Binding
+    binding: CursorBinding
     position: Position
     offset: int
     """So many changes of the commit after the position were delivered already."""
@@ -144,7 +144,7 @@ class PollToken:
 class BlockToken:
     """Where the next page of one commit's changes begins."""
 
-    binding: Binding
+    binding: CursorBinding
     """Of the branch that the commit was made on."""
     commit: Position
     offset: int
@@ -178,7 +178,7 @@ _WORDS = {
 }
 
 
-def _bound(binding: Binding) -> tuple[str, str, str]:
+def _bound(binding: CursorBinding) -> tuple[str, str, str]:
     return binding.graph_id, binding.path, binding.filter
 
 
@@ -240,8 +240,8 @@ class _Fields:
         if kind is None and self._left:
             raise self._misfit()
 
-    def binding(self) -> Binding:
-        return Binding(graph_id=self._text(), path=self._path(), filter=self._text())
+    def binding(self) -> CursorBinding:
+        return CursorBinding(graph_id=self._text(), path=self._path(), filter=self._text())
 
     def position(self) -> Position:
         commit_id, path = self._text(), self._path()

@@ -26,11 +26,11 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import positions_in
 from omnigraph.branch.delta import RowDelta, Side
-from omnigraph.branch.merge.frame import Frame
+from omnigraph.branch.merge.frame import MergeFrame
 from omnigraph.branch.merge.history import History
 from omnigraph.branch.merge.images import (
-    Images,
     Mask,
+    MergeImages,
     MergeProperty,
     Rows,
     absent,
@@ -55,7 +55,7 @@ class SideChanges(Protocol):
         """The entities that it changed."""
         ...
 
-    def read(self, side: Side, rows: Rows) -> Images:
+    def read(self, side: Side, rows: Rows) -> MergeImages:
         """Some of them as they were, or as they are there."""
         ...
 
@@ -65,13 +65,13 @@ class _InDelta:
     """The changes of a side that has the columns to come, since a single base."""
 
     delta: RowDelta
-    frame: Frame
+    frame: MergeFrame
 
     @property
     def ids(self) -> pa.StringArray:
         return self.delta.ids
 
-    def read(self, side: Side, rows: Rows) -> Images:
+    def read(self, side: Side, rows: Rows) -> MergeImages:
         return read(self.delta, side, rows, self.frame)
 
 
@@ -82,10 +82,10 @@ class _ByValue:
     history: History
     bases: Sequence[Snapshot]
     side: Snapshot
-    frame: Frame
+    frame: MergeFrame
 
     @cached_property
-    def _changed(self) -> tuple[pa.StringArray, Images, Images]:
+    def _changed(self) -> tuple[pa.StringArray, MergeImages, MergeImages]:
         type_id = (self.frame.type.id, self.frame.type.incarnation)
         deltas = [self.history.delta(type_id, base, self.side) for base in self.bases]
         ids = _distinct([delta.ids for delta in deltas])
@@ -100,7 +100,7 @@ class _ByValue:
     def ids(self) -> pa.StringArray:
         return self._changed[0]
 
-    def read(self, side: Side, rows: Rows) -> Images:
+    def read(self, side: Side, rows: Rows) -> MergeImages:
         return self._changed[1 if side == "before" else 2].take(rows)
 
 
@@ -110,7 +110,7 @@ def changes_since(
     """What a side changed in a table, in its own columns, since bases that are made one."""
     type_id = (graph_type.id, graph_type.incarnation)
     states = [history.type(snapshot, type_id) for snapshot in bases]
-    frame = Frame.of(graph_type, states, history.backfills, {})
+    frame = MergeFrame.of(graph_type, states, history.backfills, {})
     return _ByValue(history=history, bases=bases, side=side, frame=frame)
 
 
@@ -118,16 +118,16 @@ def changes_since(
 class TableSides:
     """One table of a merge: what each side did to it since they were one."""
 
-    frame: Frame
+    frame: MergeFrame
     declared: GraphType | None
     """As ours declares it; None for a type that is new to ours."""
     alone: RowDelta
     """What theirs changed and ours did not, from the base to theirs."""
     ids: pa.StringArray
     """What both sides may have changed; the images are in this order."""
-    base: Images
-    ours: Images
-    theirs: Images
+    base: MergeImages
+    ours: MergeImages
+    theirs: MergeImages
     by_ours: SideChanges
     """Everything that ours changed."""
     foreign: bool
@@ -165,11 +165,11 @@ def is_changed(
 
 def frame_of(
     history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
-) -> Frame:
+) -> MergeFrame:
     """The columns in which a type is compared."""
     type_id = (graph_type.id, graph_type.incarnation)
     states = [history.type(s, type_id) for s in (ours, history.theirs, *bases)]
-    return Frame.of(graph_type, states, history.backfills, history.restored(graph_type))
+    return MergeFrame.of(graph_type, states, history.backfills, history.restored(graph_type))
 
 
 def table_sides(
@@ -260,7 +260,7 @@ def _compared(
     )
 
 
-def _values_to_restore(history: History, frame: Frame) -> tuple[pa.StringArray, Images]:
+def _values_to_restore(history: History, frame: MergeFrame) -> tuple[pa.StringArray, MergeImages]:
     """Entities of theirs with a value that ours dropped and that goes on."""
     names = [name for name, keeper in frame.restored.items() if keeper == "theirs"]
     type_id = (frame.type.id, frame.type.incarnation)
@@ -280,10 +280,12 @@ def _values_to_restore(history: History, frame: Frame) -> tuple[pa.StringArray, 
         ids.append(batch.column("id").take(chosen))
         rows.append(images.take(chosen))
     found = pa.concat_arrays(ids)
-    return found, Images(present=np.ones(len(found), np.bool_), rows=pa.concat_tables(rows))
+    return found, MergeImages(present=np.ones(len(found), np.bool_), rows=pa.concat_tables(rows))
 
 
-def _left_alone(images: Images, columns: Sequence[str], base: Images, other: Images) -> Images:
+def _left_alone(
+    images: MergeImages, columns: Sequence[str], base: MergeImages, other: MergeImages
+) -> MergeImages:
     """A side that dropped a property, as if it had left the values as they were."""
     choices = np.where(base.present, np.int8(0), np.int8(1))
     rows = images.rows
@@ -296,15 +298,15 @@ def _left_alone(images: Images, columns: Sequence[str], base: Images, other: Ima
 def _ancestor(
     history: History,
     snapshots: Sequence[Snapshot],
-    frame: Frame,
+    frame: MergeFrame,
     ids: pa.StringArray,
     side: Snapshot,
-    images: Images,
-) -> Images:
+    images: MergeImages,
+) -> MergeImages:
     """The entities in several common ancestors, made one; ``images`` are those of a side."""
     type_id = (frame.type.id, frame.type.incarnation)
 
-    def at(snapshot: Snapshot) -> Images:
+    def at(snapshot: Snapshot) -> MergeImages:
         delta = history.delta(type_id, snapshot, side)
         return _shifted(images, ids, delta, "before", frame)
 
@@ -337,7 +339,7 @@ def _distinct(parts: Sequence[pa.StringArray]) -> pa.StringArray:
     return found.take(pc.sort_indices(found))
 
 
-def _differing(properties: Sequence[MergeProperty], one: Images, other: Images) -> Mask:
+def _differing(properties: Sequence[MergeProperty], one: MergeImages, other: MergeImages) -> Mask:
     result = (one.present != other.present) | one.doubtful | other.doubtful
     both = one.present & other.present
     for prop in properties:
@@ -347,8 +349,8 @@ def _differing(properties: Sequence[MergeProperty], one: Images, other: Images) 
 
 
 def _shifted(
-    images: Images, ids: pa.StringArray, delta: RowDelta, side: Side, frame: Frame
-) -> Images:
+    images: MergeImages, ids: pa.StringArray, delta: RowDelta, side: Side, frame: MergeFrame
+) -> MergeImages:
     """The images on the other side of a delta: what is not in it is the same, as far as that side
     has the properties."""
     declared = delta.types.before if side == "before" else delta.types.after
@@ -361,7 +363,7 @@ def _shifted(
     return patched(images, rows, read(delta, side, found[rows], frame))
 
 
-def read(delta: RowDelta, side: Side, rows: Rows, frame: Frame) -> Images:
+def read(delta: RowDelta, side: Side, rows: Rows, frame: MergeFrame) -> MergeImages:
     """Some entities of a delta on one side, in the columns of a frame."""
     positions = delta.before if side == "before" else delta.after
     present = positions[rows] >= 0

@@ -49,7 +49,7 @@ class SideNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Entity:
+class EntityName:
     """An entity by its name."""
 
     kind: str
@@ -101,7 +101,7 @@ class MergeConflict:
     """The entity at the common ancestor; None where it did not exist or is not known."""
     ours: Record | None = None
     theirs: Record | None = None
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[EntityName, ...] = ()
     """Broken rules: every entity that takes part and that a side changed."""
     schema_property: str | None = None
     """Of a schema conflict: the property that it is about, if it is about one."""
@@ -174,19 +174,19 @@ def shown(value: Any) -> str:
     return text if len(text) <= VALUE_LENGTH_MAX else text[: VALUE_LENGTH_MAX - 1] + "…"
 
 
-def update_text(entity: Entity, changes: Sequence[PropertyConflict], names: SideNames) -> str:
+def update_text(entity: EntityName, changes: Sequence[PropertyConflict], names: SideNames) -> str:
     """Both sides changed it, to different values."""
     return f"{entity}: {_listed([_three_values(c, names) for c in changes])}"
 
 
-def insert_text(entity: Entity, changes: Sequence[PropertyConflict], names: SideNames) -> str:
+def insert_text(entity: EntityName, changes: Sequence[PropertyConflict], names: SideNames) -> str:
     """Both sides inserted it, with different values."""
     values = _listed([_two_values(c, names) for c in changes])
     return f"{entity} was inserted on both sides: {values}"
 
 
 def delete_text(
-    entity: Entity, base: Record | None, ours: Record | None, theirs: Record | None,
+    entity: EntityName, base: Record | None, ours: Record | None, theirs: Record | None,
     names: SideNames,
 ) -> str:  # fmt: skip
     """One side deleted what the other changed."""

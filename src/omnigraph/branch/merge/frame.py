@@ -15,7 +15,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.branch.merge.images import ENDPOINTS, Images, MergeProperty
+from omnigraph.branch.merge.images import ENDPOINTS, MergeImages, MergeProperty
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Backfill, GraphType
 from omnigraph.schema.json_text import json_text
@@ -29,7 +29,7 @@ _BESIDE = "\0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class MergeFrame:
     """One type of a merge, as the schema to come declares it."""
 
     type: GraphType
@@ -45,7 +45,7 @@ class Frame:
         states: Iterable[GraphType | None],
         backfills: Mapping[int, Backfill],
         restored: Mapping[str, Prefer],
-    ) -> Frame:
+    ) -> MergeFrame:
         """The frame for some states of a type."""
         converted: set[str] = set()
         for state in states:
@@ -55,7 +55,7 @@ class Frame:
                 for p in graph_type.properties
                 if p.id in kinds and type_change(kinds[p.id], p.type) is TypeChange.OTHER
             }
-        return Frame(
+        return MergeFrame(
             type=graph_type,
             backfills=backfills,
             converted=frozenset(converted),
@@ -101,7 +101,7 @@ class Frame:
                 columns.append(column_of(declared, prop, self.backfills).make(rows))
         return pa.table(columns, schema=self.columns)
 
-    def without_undeclared(self, images: Images, declared: GraphType) -> Images:
+    def without_undeclared(self, images: MergeImages, declared: GraphType) -> MergeImages:
         """Images of another state, as a declaration shows them that may lack some properties."""
         known = {p.id for p in declared.properties}
         lacking = {p.name for p in self.type.properties if p.id not in known}
@@ -127,7 +127,7 @@ class Frame:
         lost = misfits(values, arrow_type(prop.type))
         return pc.if_else(lost, json_text(values).cast(pa.string()), pa.scalar(None, pa.string()))
 
-    def misfits(self, ids: pa.Array, images: Images) -> Iterator[tuple[str, str, str]]:
+    def misfits(self, ids: pa.Array, images: MergeImages) -> Iterator[tuple[str, str, str]]:
         """Ids, properties and texts of values that have no place here."""
         for name in self._texts:
             texts = images.rows.column(_BESIDE + name).combine_chunks()

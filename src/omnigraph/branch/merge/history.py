@@ -15,11 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from omnigraph.branch.delta import RowDelta, table_delta
-from omnigraph.branch.types import TypePair
+from omnigraph.branch.types import ComparedTypes
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
-from omnigraph.schema.migrate.constraints import Rule
+from omnigraph.schema.migrate.constraints import ConstraintRule
 from omnigraph.schema.migrate.facts import Things, catalog_of, things_of
 from omnigraph.schema.migrate.numbers import renumber
 from omnigraph.schema.migrate.reconcile import Prefer
@@ -129,7 +129,7 @@ class History:
         return self._deltas[key]
 
     def _made(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
-        types = TypePair(before=self.type(before, type_id), after=self.type(after, type_id))
+        types = ComparedTypes(before=self.type(before, type_id), after=self.type(after, type_id))
         pins = self.pin(before, type_id), self.pin(after, type_id)
         names = [pin.name if pin is not None else None for pin in pins]
         if names[0] == names[1] and types.before == types.after:
@@ -149,7 +149,7 @@ def best_ancestors(repository: Repository, one: Snapshot, other: Snapshot) -> tu
     return tuple(known.get(c.id) or lineage.snapshot(c.place) for c in found)
 
 
-def _nothing(types: TypePair) -> RowDelta:
+def _nothing(types: ComparedTypes) -> RowDelta:
     """Two versions that are one."""
     places, ops = np.empty(0, np.int64), np.empty(0, np.int8)
     return RowDelta(
@@ -174,7 +174,7 @@ def _consistent(things: Things) -> Things:
 
     def means_something(what: str, which: object, value: object) -> bool:
         members: Sequence[object] = ()
-        if isinstance(which, Rule):
+        if isinstance(which, ConstraintRule):
             members = which.members
         elif what == "key" and isinstance(value, tuple):
             members = value

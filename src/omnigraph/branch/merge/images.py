@@ -38,7 +38,7 @@ class MergeProperty:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Images:
+class MergeImages:
     """One state of some entities."""
 
     present: Mask
@@ -64,10 +64,10 @@ class Images:
         found = self.presence_unknown
         return np.zeros(len(self), np.bool_) if found is None else found
 
-    def take(self, rows: Rows) -> Images:
+    def take(self, rows: Rows) -> MergeImages:
         """Some of the entities."""
         found = self.presence_unknown
-        return Images(
+        return MergeImages(
             present=self.present[rows],
             rows=_taken(self.rows, rows),
             unknown={name: mask[rows] for name, mask in self.unknown.items()},
@@ -75,7 +75,7 @@ class Images:
         )
 
 
-def patched(images: Images, rows: Rows, by: Images) -> Images:
+def patched(images: MergeImages, rows: Rows, by: MergeImages) -> MergeImages:
     """The images with other states of some rows: ``by`` holds one image for each of ``rows``."""
     if not len(rows):
         return images
@@ -83,7 +83,7 @@ def patched(images: Images, rows: Rows, by: Images) -> Images:
     places[rows] = len(images) + np.arange(len(rows), dtype=np.int64)
     both = pa.concat_tables([images.rows, by.rows])
     doubtful = _overlaid(images.doubtful, rows, by.doubtful)
-    return Images(
+    return MergeImages(
         present=_overlaid(images.present, rows, by.present),
         rows=_taken(both, places),
         unknown={
@@ -105,12 +105,12 @@ def _overlaid(mask: Mask, rows: Rows, by: Mask) -> Mask:
     return result
 
 
-def absent(count: int, schema: pa.Schema) -> Images:
+def absent(count: int, schema: pa.Schema) -> MergeImages:
     """A state without any of the entities."""
     return spread(np.zeros(count, np.bool_), schema.empty_table())
 
 
-def spread(present: Mask, rows: pa.Table) -> Images:
+def spread(present: Mask, rows: pa.Table) -> MergeImages:
     """Rows of the entities that are there, put in their places among those that are not."""
     schema = pa.schema([f.with_nullable(True) for f in rows.schema])
     columns = rows.columns
@@ -120,10 +120,10 @@ def spread(present: Mask, rows: pa.Table) -> Images:
             c.take(places) if len(c) else pa.chunked_array([pa.nulls(len(present), c.type)])
             for c in columns
         ]
-    return Images(present=present, rows=pa.table(columns, schema=schema))
+    return MergeImages(present=present, rows=pa.table(columns, schema=schema))
 
 
-def same(prop: MergeProperty, one: Images, other: Images) -> Mask:
+def same(prop: MergeProperty, one: MergeImages, other: MergeImages) -> Mask:
     """Where two states agree in a property, as far as their columns tell."""
     result = np.ones(len(one), np.bool_)
     for name in prop.columns:
@@ -131,7 +131,7 @@ def same(prop: MergeProperty, one: Images, other: Images) -> Mask:
     return result
 
 
-def chosen(column: str, choices: Choices, states: Sequence[Images]) -> pa.ChunkedArray:
+def chosen(column: str, choices: Choices, states: Sequence[MergeImages]) -> pa.ChunkedArray:
     """A column that takes each value from the state that is chosen for its row."""
     for number, state in enumerate(states):
         if (choices == number).all():

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from omnigraph.branch.merge.bases import is_changed, table_sides
-from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames
+from omnigraph.branch.merge.conflicts import EntityName, MergeConflict, SideNames
 from omnigraph.branch.merge.resolve import Decisions
 from omnigraph.branch.merge.schemas import OneSchema
 from omnigraph.branch.merge.tables import (
@@ -76,7 +76,7 @@ class MergePlan:
             for c in open_conflicts(plan, self.names)
         ]
 
-    def used(self) -> set[Entity]:
+    def used(self) -> set[EntityName]:
         """Entities whose resolutions were needed."""
         return {e for plan in self._plans.values() for e in plan.settled.used}
 

@@ -30,9 +30,9 @@ from typing import Any, cast
 import pyarrow as pa
 
 from omnigraph.branch.merge.bases import TableSides
-from omnigraph.branch.merge.conflicts import Entity
-from omnigraph.branch.merge.images import ENDPOINTS, Choices, Images
-from omnigraph.branch.merge.threeway import BASE, GIVEN, OURS, THEIRS, Contested, Verdict
+from omnigraph.branch.merge.conflicts import EntityName
+from omnigraph.branch.merge.images import ENDPOINTS, Choices, MergeImages
+from omnigraph.branch.merge.threeway import BASE, GIVEN, OURS, THEIRS, Contested, RowDecision
 from omnigraph.errors import InputError, UsageError
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import is_keyed
@@ -80,7 +80,7 @@ class SchemaName:
 class Resolution:
     """What the user decided about one entity, or about a type or property."""
 
-    entity: Entity | SchemaName
+    entity: EntityName | SchemaName
     take: Take | None = None
     properties: Mapping[str, PropertyDecision] = field(default_factory=dict[str, PropertyDecision])
     place: str = "resolution"
@@ -93,7 +93,9 @@ class Decisions:
 
     prefer: Take | None = None
     """For every conflict that no resolution names."""
-    resolutions: Mapping[Entity, Resolution] = field(default_factory=dict[Entity, Resolution])
+    resolutions: Mapping[EntityName, Resolution] = field(
+        default_factory=dict[EntityName, Resolution]
+    )
     schema: Mapping[SchemaName, Take] = field(default_factory=dict[SchemaName, Take])
     places: Mapping[SchemaName, str] = field(default_factory=dict[SchemaName, str])
     """Where decisions about the schema were written."""
@@ -103,14 +105,14 @@ class Decisions:
         """Check what was asked for."""
         if prefer not in (None, "ours", "theirs"):
             raise UsageError(f"not a side: {prefer!r}", hint="prefer 'ours' or 'theirs'")
-        found: dict[Entity, Resolution] = {}
+        found: dict[EntityName, Resolution] = {}
         schema: dict[SchemaName, Take] = {}
         places: dict[SchemaName, str] = {}
         for resolution in resolutions:
             subject = resolution.entity
             if subject in found or subject in schema:
                 raise _refused(resolution.place, f"{subject} is decided twice")
-            if isinstance(subject, Entity):
+            if isinstance(subject, EntityName):
                 found[subject] = resolution
             elif resolution.take is None or resolution.take is Take.BASE:
                 raise _refused(resolution.place, f"{subject}: take ours or theirs")
@@ -128,22 +130,24 @@ class Decisions:
 class Settled:
     """A verdict after all decisions."""
 
-    verdict: Verdict
-    given: Images | None
+    verdict: RowDecision
+    given: MergeImages | None
     """Values that the user gave; the fourth state of ``assemble``."""
-    used: frozenset[Entity]
+    used: frozenset[EntityName]
     """Entities whose resolution was needed."""
 
 
-def settle(sides: TableSides, verdict: Verdict, decisions: Decisions) -> Settled:
+def settle(sides: TableSides, verdict: RowDecision, decisions: Decisions) -> Settled:
     """Apply decisions to a table; what stays ``contested`` is still open."""
     rows = verdict.conflicts
     if not len(rows) or not decisions.any:
         return Settled(verdict=verdict, given=None, used=frozenset())
     work = _Settling(sides, verdict)
-    graph_type, used = sides.type, set[Entity]()
+    graph_type, used = sides.type, set[EntityName]()
     for row in rows.tolist():
-        entity = Entity(kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py())
+        entity = EntityName(
+            kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py()
+        )
         resolution = decisions.resolutions.get(entity)
         if resolution is not None:
             used.add(entity)
@@ -156,7 +160,7 @@ def settle(sides: TableSides, verdict: Verdict, decisions: Decisions) -> Settled
 class _Settling:
     """The arrays of a verdict while decisions are written into them."""
 
-    def __init__(self, sides: TableSides, verdict: Verdict) -> None:
+    def __init__(self, sides: TableSides, verdict: RowDecision) -> None:
         self._sides = sides
         self._presence = verdict.presence.copy()
         self._choices: dict[str, Choices] = {n: c.copy() for n, c in verdict.choices.items()}
@@ -164,15 +168,15 @@ class _Settling:
         self._contested = verdict.contested.copy()
         self._given: dict[str, dict[int, Any]] = {}
 
-    def verdict(self) -> Verdict:
-        return Verdict(
+    def verdict(self) -> RowDecision:
+        return RowDecision(
             presence=self._presence,
             choices=self._choices,
             contested=self._contested,
             disputed=self._disputed,
         )
 
-    def given(self) -> Images | None:
+    def given(self) -> MergeImages | None:
         if not self._given:
             return None
         count, ours = len(self._sides.ids), self._sides.ours.rows
@@ -261,7 +265,7 @@ def _cells(graph_type: GraphType, name: str, value: Any, resolution: Resolution)
 
 
 def leftover(
-    decisions: Decisions, used: Iterable[Entity], named: Iterable[SchemaName] = ()
+    decisions: Decisions, used: Iterable[EntityName], named: Iterable[SchemaName] = ()
 ) -> None:
     """Refuse resolutions of what is not in conflict."""
     entities, subjects = set(used), set(named)
@@ -315,7 +319,7 @@ def _resolution(item: Any, place: str) -> Resolution:
         raise _refused(place, "not a resolution", hint=_SHAPE)
     decided = cast("dict[str, Any]", properties or {})
     return Resolution(
-        entity=Entity(kind=kinds[0], type_name=fields[kinds[0]], id=fields["id"]),
+        entity=EntityName(kind=kinds[0], type_name=fields[kinds[0]], id=fields["id"]),
         take=_take(whole, place) if whole is not None else None,
         properties={name: _decision(d, place) for name, d in decided.items()},
         place=place,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.branch.merge.conflicts import ConflictKind, Entity, MergeConflict, SideNames
-from omnigraph.branch.merge.images import Images
+from omnigraph.branch.merge.conflicts import ConflictKind, EntityName, MergeConflict, SideNames
+from omnigraph.branch.merge.images import MergeImages
 from omnigraph.branch.merge.plan import MergePlan
 from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
 from omnigraph.branch.merge.rulings import FactOf, overruled, rulers
@@ -31,7 +31,7 @@ from omnigraph.write.rules.words import out_of_bounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckedMerge:
     """A delta that broke rules, with all that is needed to say how."""
 
     plan: MergePlan
@@ -101,9 +101,9 @@ class Broken:
         return replace(whole, property_name=c.schema_property), whole
 
 
-def rule_conflicts(violations: Sequence[Violation], checked: Checked) -> list[Broken]:
+def rule_conflicts(violations: Sequence[Violation], checked: CheckedMerge) -> list[Broken]:
     """Every violation as a conflict, each once."""
-    found: dict[tuple[ConflictKind, tuple[Entity, ...], str], Broken] = {}
+    found: dict[tuple[ConflictKind, tuple[EntityName, ...], str], Broken] = {}
     bounded: set[str] = set()
     for violation in violations:
         facts = rulers(violation, checked.plan.one)
@@ -140,7 +140,7 @@ class Ruling:
     choices: SchemaChoices
     left: Sequence[MergeConflict]
     """What no decision settles."""
-    used: frozenset[Entity]
+    used: frozenset[EntityName]
     """Entities whose resolution was used."""
     named: frozenset[SchemaName]
     """Types and properties whose resolution was used."""
@@ -155,7 +155,7 @@ def ruled(
 ) -> Ruling:
     """Decide what decisions decide. What they take back already may settle several at once."""
     result, left = dict(undo), list[MergeConflict]()
-    used, named = set[Entity](), set[SchemaName]()
+    used, named = set[EntityName](), set[SchemaName]()
     decided = choices.facts  # Before this call: several rows may break one rule.
     for item in broken:
         entities = [e for e in item.conflict.entities if e in decisions.resolutions]
@@ -194,7 +194,7 @@ _SIDES: Mapping[Take, Prefer] = {Take.OURS: "ours", Take.THEIRS: "theirs"}
 
 
 def _more(
-    entities: Sequence[Entity],
+    entities: Sequence[EntityName],
     take: Take | None,
     undo: Mapping[str, Undo],
     plan: MergePlan,
@@ -217,13 +217,13 @@ def _more(
     return added
 
 
-def _orphan(violation: Violation, checked: Checked) -> MergeConflict:
+def _orphan(violation: Violation, checked: CheckedMerge) -> MergeConflict:
     edge_type = checked.catalog.edges[violation.type_name]
     edge = _entity(violation)
     column = violation.property_name or "src"
     node_name = edge_type.source if column == "src" else edge_type.target
     rows = checked.rows(edge.table_key, [edge.id], (column,))
-    ends = [Entity(kind="node", type_name=node_name, id=row[column]) for row in rows]
+    ends = [EntityName(kind="node", type_name=node_name, id=row[column]) for row in rows]
     missing = str(ends[0]) if ends else f"a {node_name}"
     message = (
         f"{edge} would have no {'start' if column == 'src' else 'end'}: {missing} is not there"
@@ -231,7 +231,7 @@ def _orphan(violation: Violation, checked: Checked) -> MergeConflict:
     return _made(ConflictKind.ORPHAN_EDGE, violation, (edge, *ends), message, checked)
 
 
-def _unique(violation: Violation, checked: Checked) -> MergeConflict:
+def _unique(violation: Violation, checked: CheckedMerge) -> MergeConflict:
     entity, graph_type = _entity(violation), _type(violation, checked)
     holders: dict[str, None] = {}
     name = violation.property_name
@@ -250,7 +250,7 @@ def _unique(violation: Violation, checked: Checked) -> MergeConflict:
     )
 
 
-def _cardinality(violation: Violation, checked: Checked) -> list[MergeConflict]:
+def _cardinality(violation: Violation, checked: CheckedMerge) -> list[MergeConflict]:
     """All sources of an edge type whose number of edges is wrong, each with its edges."""
     edge_type = checked.catalog.edges[violation.type_name]
     plan = checked.plan.at(edge_type.table_key)
@@ -263,7 +263,7 @@ def _cardinality(violation: Violation, checked: Checked) -> list[MergeConflict]:
             continue
         if not checked.rows(f"node:{edge_type.source}", [source], ()):
             continue
-        entities = [Entity(kind="edge", type_name=edge_type.name, id=i) for i in sorted(ids)]
+        entities = [EntityName(kind="edge", type_name=edge_type.name, id=i) for i in sorted(ids)]
         message = out_of_bounds(edge_type, source, len(edges))
         first = replace(violation, entity_id=entities[0].id)
         found.append(_made(ConflictKind.CARDINALITY_VIOLATION, first, entities, message, checked))
@@ -287,14 +287,14 @@ def _edges_touched(plan: TablePlan) -> dict[str, set[str]]:
     return found
 
 
-def _collect(ids: pa.StringArray, images: Images, found: dict[str, set[str]]) -> None:
+def _collect(ids: pa.StringArray, images: MergeImages, found: dict[str, set[str]]) -> None:
     sources = images.rows.column("src").to_pylist()
     for i, entity_id in enumerate(ids.to_pylist()):
         if images.present[i] and sources[i] is not None:
             found.setdefault(sources[i], set()).add(entity_id)
 
 
-def _value(violation: Violation, checked: Checked) -> MergeConflict:
+def _value(violation: Violation, checked: CheckedMerge) -> MergeConflict:
     entities = (_entity(violation),) if violation.entity_id is not None else ()
     message = f"{entities[0]}: {violation.message}" if entities else violation.message
     kind = ConflictKind.VALUE_CONSTRAINT_VIOLATION
@@ -304,9 +304,9 @@ def _value(violation: Violation, checked: Checked) -> MergeConflict:
 def _made(
     kind: ConflictKind,
     violation: Violation,
-    entities: Sequence[Entity],
+    entities: Sequence[EntityName],
     message: str,
-    checked: Checked,
+    checked: CheckedMerge,
 ) -> MergeConflict:
     told = [text for e in entities if (text := _who(e, checked))]
     return MergeConflict(
@@ -319,7 +319,7 @@ def _made(
     )
 
 
-def _who(entity: Entity, checked: Checked) -> str | None:
+def _who(entity: EntityName, checked: CheckedMerge) -> str | None:
     """Which side did something to an entity."""
     plan = checked.plan.at(entity.table_key)
     if plan is None:
@@ -335,13 +335,13 @@ def _who(entity: Entity, checked: Checked) -> str | None:
     return f"{' and '.join(by)} changed {entity}" if by else None
 
 
-def _entity(violation: Violation) -> Entity:
-    return Entity(
+def _entity(violation: Violation) -> EntityName:
+    return EntityName(
         kind=violation.entity_kind,
         type_name=violation.type_name,
         id=violation.entity_id or "",
     )
 
 
-def _type(violation: Violation, checked: Checked) -> GraphType:
+def _type(violation: Violation, checked: CheckedMerge) -> GraphType:
     return checked.catalog.table(f"{violation.entity_kind}:{violation.type_name}")

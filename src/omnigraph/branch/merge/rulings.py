@@ -11,7 +11,7 @@ from dataclasses import replace
 from omnigraph.branch.merge.schemas import OneSchema
 from omnigraph.errors import Violation
 from omnigraph.schema.catalog import GraphType
-from omnigraph.schema.migrate.constraints import Rule
+from omnigraph.schema.migrate.constraints import ConstraintRule
 from omnigraph.schema.migrate.facts import Fact, Thing, Things
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
 from omnigraph.schema.migrate.schema_words import MISSING
@@ -50,7 +50,7 @@ def _facts(violation: Violation, graph_type: GraphType, merged: Things) -> Itera
             yield prop.id, ("type", None)
         case "range" | "check" | "unique":
             for what, which in merged[graph_type.id].facts:
-                if isinstance(which, Rule) and which.word == violation.rule:
+                if isinstance(which, ConstraintRule) and which.word == violation.rule:
                     about = prop is None or prop.id in which.members
                     if about or violation.property_name in which.members:
                         yield graph_type.id, (what, which)

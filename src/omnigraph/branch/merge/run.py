@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.merge.conflicts import Entity, MergeConflict, SideNames, refusal
+from omnigraph.branch.merge.conflicts import EntityName, MergeConflict, SideNames, refusal
 from omnigraph.branch.merge.history import best_ancestors
 from omnigraph.branch.merge.plan import MergePlan
 from omnigraph.branch.merge.resolve import (
@@ -26,8 +26,8 @@ from omnigraph.branch.merge.resolve import (
     leftover,
 )
 from omnigraph.branch.merge.result import MergeOutcome, MergeResult
-from omnigraph.branch.merge.rules import Broken, Checked, rule_conflicts, ruled
-from omnigraph.branch.merge.schemas import OneSchema, Schemas, with_kept
+from omnigraph.branch.merge.rules import Broken, CheckedMerge, rule_conflicts, ruled
+from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema, with_kept
 from omnigraph.branch.merge.tables import Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
@@ -100,12 +100,12 @@ class NothingToDoError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedMerge:
     """What the last look at the target came to."""
 
     bases: tuple[str, ...]
     outcome: MergeOutcome
-    checked: Checked | None
+    checked: CheckedMerge | None
     """None where there was nothing to check."""
 
 
@@ -129,14 +129,14 @@ class ThreeWay:
         """The common ancestor, where it is not to be looked for."""
         self.theirs = theirs
         self.names = names
-        self.prepared: Prepared | None = None
+        self.prepared: PreparedMerge | None = None
 
     def prepare(self, txn: WriteTxn) -> GraphDelta | Adoption:
         """The merge on one state of ours. Raises ``MergeConflictError``, ``NothingToDoError``."""
         ours = txn.snapshot
         bases = self._bases(ours)
         ids = tuple(base.head.id for base in bases)
-        self.prepared = Prepared(bases=ids, outcome=MergeOutcome.UP_TO_DATE, checked=None)
+        self.prepared = PreparedMerge(bases=ids, outcome=MergeOutcome.UP_TO_DATE, checked=None)
         if self.theirs.head.id in ids:
             leftover(self._decisions, ())
             raise NothingToDoError
@@ -156,11 +156,11 @@ class ThreeWay:
 
     def _three_way(self, txn: WriteTxn, bases: Sequence[Snapshot]) -> GraphDelta:
         """Decide, and take back what decisions take back, until no rule is broken."""
-        schemas = Schemas(self._repository, txn, bases, self.theirs, self.names)
+        schemas = MergeSchemas(self._repository, txn, bases, self.theirs, self.names)
         same_schema = txn.snapshot.schema_hash == self.theirs.schema_hash
         choices, named = self._choices(schemas)
         undo: Mapping[str, Undo] = {}
-        used: set[Entity] = set()
+        used: set[EntityName] = set()
         while True:
             choices, one = self._one_schema(schemas, choices, named)
             plan = MergePlan(
@@ -175,7 +175,7 @@ class ThreeWay:
             delta = plan.delta(undo)
             conflicts = plan.conflicts()
             used |= plan.used()
-            checked = Checked(plan=plan, delta=delta)
+            checked = CheckedMerge(plan=plan, delta=delta)
             broken: list[Broken] = []
             if conflicts or self._decisions.any or not same_schema:
                 broken = self._broken(checked, undo)
@@ -198,7 +198,7 @@ class ThreeWay:
             accept_schema(self._repository, delta.schema)
         return delta
 
-    def _choices(self, schemas: Schemas) -> tuple[SchemaChoices, set[SchemaName]]:
+    def _choices(self, schemas: MergeSchemas) -> tuple[SchemaChoices, set[SchemaName]]:
         """What was decided about the schema beforehand."""
         prefer = self._decisions.prefer
         things: dict[int, Prefer] = {}
@@ -214,7 +214,7 @@ class ThreeWay:
         return SchemaChoices(prefer=side, things=things), named
 
     def _one_schema(
-        self, schemas: Schemas, choices: SchemaChoices, named: set[SchemaName]
+        self, schemas: MergeSchemas, choices: SchemaChoices, named: set[SchemaName]
     ) -> tuple[SchemaChoices, OneSchema]:
         """The schema to come, after all that was decided about what was dropped."""
         while True:
@@ -231,7 +231,7 @@ class ThreeWay:
                 return choices, one
             choices = with_kept(choices, kept)
 
-    def _broken(self, checked: Checked, undo: Mapping[str, Undo]) -> list[Broken]:
+    def _broken(self, checked: CheckedMerge, undo: Mapping[str, Undo]) -> list[Broken]:
         """All rules that the result breaks: in what is written, and in what is left alone."""
         plan, delta, one = checked.plan, checked.delta, checked.plan.one
         violations = plan.misfits(undo)
@@ -245,7 +245,7 @@ class ThreeWay:
         return rule_conflicts(_without_echoes(violations), checked)
 
     def _refusal(
-        self, left: Sequence[MergeConflict], used: set[Entity], named: set[SchemaName]
+        self, left: Sequence[MergeConflict], used: set[EntityName], named: set[SchemaName]
     ) -> MergeConflictError:
         """What is left to decide, unless something else was decided about."""
         leftover(

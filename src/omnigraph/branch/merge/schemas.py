@@ -75,7 +75,7 @@ class OneSchema:
         return things_of(self.schema.catalog)
 
 
-class Schemas:
+class MergeSchemas:
     """The schemas of one merge: compared once, made one again after every decision."""
 
     def __init__(

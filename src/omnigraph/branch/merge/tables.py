@@ -20,7 +20,7 @@ from omnigraph.branch.delta import Op, RowDelta
 from omnigraph.branch.merge.bases import TableSides, read
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
-    Entity,
+    EntityName,
     MergeConflict,
     PropertyConflict,
     Record,
@@ -31,7 +31,7 @@ from omnigraph.branch.merge.conflicts import (
     update_text,
     value_of,
 )
-from omnigraph.branch.merge.images import Images, Mask, absent, patched
+from omnigraph.branch.merge.images import Mask, MergeImages, absent, patched
 from omnigraph.branch.merge.resolve import Decisions, Settled, settle
 from omnigraph.branch.merge.threeway import (
     BASE,
@@ -39,7 +39,7 @@ from omnigraph.branch.merge.threeway import (
     THEIRS,
     Contested,
     Granularity,
-    Verdict,
+    RowDecision,
     assemble,
     three_way,
 )
@@ -71,7 +71,7 @@ class Undo:
 
 
 NOTHING = Undo()
-_Part = tuple[pa.StringArray, Images, pa.StringArray]
+_Part = tuple[pa.StringArray, MergeImages, pa.StringArray]
 """Entities that are written, as they will be, and entities that go."""
 
 
@@ -81,7 +81,7 @@ class TablePlan:
 
     sides: TableSides
     settled: Settled
-    merged: Images
+    merged: MergeImages
     """The result for the contested entities."""
 
     @property
@@ -184,7 +184,7 @@ class TablePlan:
         gone = np.flatnonzero(~images.present & here)
         return ids.take(pa.array(kept)), images.take(kept), ids.take(pa.array(gone))
 
-    def _whole(self, ids: pa.StringArray, images: Images) -> pa.Table:
+    def _whole(self, ids: pa.StringArray, images: MergeImages) -> pa.Table:
         """Images with their ids, in the columns of the table."""
         schema = table_schema(self.type)
         columns = [ids if f.name == "id" else images.rows.column(f.name) for f in schema]
@@ -225,7 +225,7 @@ def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions
     )
 
 
-def _restoring(sides: TableSides, verdict: Verdict) -> Verdict:
+def _restoring(sides: TableSides, verdict: RowDecision) -> RowDecision:
     """Take what ours dropped from who has it: its table has no column for it any more."""
     choices = dict(verdict.choices)
     for name, keeper in sides.frame.restored.items():
@@ -238,7 +238,7 @@ def _restoring(sides: TableSides, verdict: Verdict) -> Verdict:
     return replace(verdict, choices=choices)
 
 
-def _valued(images: Images, column: str) -> Mask:
+def _valued(images: MergeImages, column: str) -> Mask:
     return images.present & images.rows.column(column).is_valid().to_numpy()
 
 
@@ -257,14 +257,14 @@ def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:
 
 def _conflict(
     sides: TableSides,
-    verdict: Verdict,
+    verdict: RowDecision,
     row: int,
     states: tuple[Record | None, Record | None, Record | None],
     names: SideNames,
 ) -> MergeConflict:
     base, ours, theirs = states
     graph_type, contested = sides.type, Contested(int(verdict.contested[row]))
-    entity = Entity(kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py())
+    entity = EntityName(kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py())
     properties = tuple(
         PropertyConflict(
             name=p.name,
@@ -297,7 +297,7 @@ def _conflict(
     )
 
 
-def _records(images: Images) -> list[Record | None]:
+def _records(images: MergeImages) -> list[Record | None]:
     """Images as plain data; None where there is no entity, or it is not known."""
     if not images.rows.num_columns:
         return [{"properties": {}} if p else None for p in images.present]

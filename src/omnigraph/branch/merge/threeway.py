@@ -26,7 +26,15 @@ from enum import IntEnum, StrEnum
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.branch.merge.images import Choices, Images, Mask, MergeProperty, Rows, chosen, same
+from omnigraph.branch.merge.images import (
+    Choices,
+    Mask,
+    MergeImages,
+    MergeProperty,
+    Rows,
+    chosen,
+    same,
+)
 
 OURS, THEIRS, BASE, GIVEN = range(4)
 """Where a value comes from: numbers of states in the order of ``assemble``."""
@@ -51,7 +59,7 @@ class Contested(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RowDecision:
     """What becomes of every entity. Immutable: a decision makes a new one."""
 
     presence: Choices
@@ -81,11 +89,11 @@ class _Compared:
 
 def three_way(
     properties: Sequence[MergeProperty],
-    base: Images,
-    ours: Images,
-    theirs: Images,
+    base: MergeImages,
+    ours: MergeImages,
+    theirs: MergeImages,
     granularity: Granularity,
-) -> Verdict:
+) -> RowDecision:
     """Decide what can be decided; say what cannot."""
     compared = _compare(properties, base, ours, theirs)
     both = ours.present & theirs.present
@@ -107,12 +115,12 @@ def three_way(
     presence[(gone_there & ~new & ~ours_row) | (gone_here & new)] = THEIRS
     one_sided = presence == THEIRS
     choices = {name: np.where(one_sided, np.int8(THEIRS), own) for name, own in choices.items()}
-    return Verdict(presence=presence, choices=choices, contested=contested, disputed=disputed)
+    return RowDecision(presence=presence, choices=choices, contested=contested, disputed=disputed)
 
 
 def assemble(
-    properties: Sequence[MergeProperty], verdict: Verdict, states: Sequence[Images]
-) -> Images:
+    properties: Sequence[MergeProperty], verdict: RowDecision, states: Sequence[MergeImages]
+) -> MergeImages:
     """The images that a verdict makes of ``ours, theirs, base`` and, fourth, given values."""
     present = np.zeros(len(verdict.presence), np.bool_)
     for number, state in enumerate(states):
@@ -121,12 +129,12 @@ def assemble(
     columns = [
         chosen(column, verdict.choices[p.name], states) for p in properties for column in p.columns
     ]
-    return Images(present=present, rows=pa.table(dict(zip(names, columns, strict=True))))
+    return MergeImages(present=present, rows=pa.table(dict(zip(names, columns, strict=True))))
 
 
 def virtual(
-    properties: Sequence[MergeProperty], base: Images, one: Images, other: Images
-) -> Images:
+    properties: Sequence[MergeProperty], base: MergeImages, one: MergeImages, other: MergeImages
+) -> MergeImages:
     """Two common ancestors as one: what they disagree about without an answer is unknown."""
     verdict = three_way(properties, base, one, other, Granularity.PROPERTY)
     images = assemble(properties, verdict, (one, other, base))
@@ -140,11 +148,11 @@ def virtual(
         unknown[prop.name] = verdict.disputed[prop.name] | inherited
     # Properties have their columns together; in the order of a state it can be put among others.
     rows = images.rows.select(one.rows.column_names)
-    return Images(present=images.present, rows=rows, unknown=unknown, presence_unknown=doubt)
+    return MergeImages(present=images.present, rows=rows, unknown=unknown, presence_unknown=doubt)
 
 
 def _compare(
-    properties: Sequence[MergeProperty], base: Images, ours: Images, theirs: Images
+    properties: Sequence[MergeProperty], base: MergeImages, ours: MergeImages, theirs: MergeImages
 ) -> _Compared:
     same_sides: dict[str, Mask] = {}
     changed: tuple[dict[str, Mask], dict[str, Mask]] = ({}, {})

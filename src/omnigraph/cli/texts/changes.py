@@ -26,7 +26,7 @@ from typing import Any
 
 import orjson
 
-from omnigraph.branch.changes import EntityChange, Image, Piece
+from omnigraph.branch.changes import ChangePiece, EntityChange, Image
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.feed.blocks import ChangeBlock
 from omnigraph.branch.feed.schema import SchemaStep
@@ -78,7 +78,7 @@ class Wanted:
         """What is compared and how much changed, for programs."""
         return diff.to_dict(self.kinds, self.types, self.ops)
 
-    def pieces(self, diff: Diff) -> Iterator[tuple[Piece, int]]:
+    def pieces(self, diff: Diff) -> Iterator[tuple[ChangePiece, int]]:
         """The changes, and how many of each piece count."""
         left = self.limit
         for piece in diff.pieces(self.kinds, self.types, self.ops):

@@ -9,7 +9,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context, as_nullable
 from omnigraph.query.check.expressions import AGGREGATES, arguments
 from omnigraph.query.check.match_place import MatchPlace
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 
 
@@ -55,7 +55,7 @@ def _refuse(
     what = "a whole node" if isinstance(of, typed.ObjectType) else str(of)
     wanted = {"sum": "a number", "avg": "a number", "count": "a single value"}
     ctx.report(
-        Code.AGGREGATE_TYPE,
+        QueryCode.AGGREGATE_TYPE,
         written.span,
         f"`{function}` does not work on {ctx.quote(written.span)}, which is {what}",
         expected=wanted.get(function, "a number, text, Bool, Date or DateTime"),

@@ -17,7 +17,7 @@ from omnigraph.query.check.comparisons import conversion_hint, unknown_enum_valu
 from omnigraph.query.check.constants import LISTS, SINGLE, compatible, exactly
 from omnigraph.query.check.context import EDGE_COLUMNS, ID_TYPE, Context
 from omnigraph.query.check.given import Given, assigned_value
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
 from omnigraph.schema.property_values import ValueRefused, decode_blob, nearest_f32
 
@@ -36,7 +36,7 @@ def check_assignments(
         name, of = column
         if name in seen:
             message = f"`{match.property.text}` is assigned twice"
-            ctx.report(Code.DUPLICATE_ASSIGNMENT, match.property.span, message)
+            ctx.report(QueryCode.DUPLICATE_ASSIGNMENT, match.property.span, message)
         seen.add(name)
         value = assigned_value_of(match, of, ctx)
         if value is not None:
@@ -61,11 +61,11 @@ def _column(
     if update and target.kind == "edge" and word in EDGE_COLUMNS:
         message = f"the ends of an edge stay; `{word}` cannot be updated"
         hint = "delete the edge and insert another one"
-        ctx.report(Code.ENDPOINT_UPDATED, name.span, message, hint=hint)
+        ctx.report(QueryCode.ENDPOINT_UPDATED, name.span, message, hint=hint)
         return None
     if update and word in target.key:
         message = f"`{word}` is part of the key of `{target.name}` and cannot be updated"
-        ctx.report(Code.KEY_UPDATED, name.span, message)
+        ctx.report(QueryCode.KEY_UPDATED, name.span, message)
         return None
     return found
 
@@ -79,7 +79,7 @@ def _refuse_id(name: ast.Name, target: GraphType, ctx: Context, *, update: bool)
     else:
         why = "edges get their id when they are written"
     message = f"the id of a `{target.name}` cannot be assigned: {why}"
-    ctx.report(Code.ID_ASSIGNED, name.span, message)
+    ctx.report(QueryCode.ID_ASSIGNED, name.span, message)
 
 
 # ---------------------------------------------------------------- values
@@ -93,7 +93,7 @@ def assigned_value_of(
     if isinstance(written, ast.NullLiteral):
         return None if of is None else _null(match, of, ctx)
     if isinstance(written, ast.ListLiteral) and of is not None and of.vector_size is not None:
-        return search.vector_literal(written, of.vector_size, ctx, Code.ASSIGNED_TYPE)
+        return search.vector_literal(written, of.vector_size, ctx, QueryCode.ASSIGNED_TYPE)
     value = assigned_value(written, ctx, of.scalar if of is not None and of.is_list else None)
     if value is None or of is None:
         return None
@@ -109,7 +109,7 @@ def _null(match: ast.PropertyMatch, of: PropertyType, ctx: Context) -> typed.Con
     if of.nullable:
         return typed.Const(value=None, type=of)
     message = f"`{match.property.text}` may not be null"
-    ctx.report(Code.ASSIGNED_NULL, match.value.span, message)
+    ctx.report(QueryCode.ASSIGNED_NULL, match.value.span, message)
     return None
 
 
@@ -125,7 +125,7 @@ def _takes(of: PropertyType, given: PropertyType) -> bool:
 def _refuse(match: ast.PropertyMatch, given: PropertyType, of: PropertyType, ctx: Context) -> None:
     written = match.value
     ctx.report(
-        Code.ASSIGNED_TYPE,
+        QueryCode.ASSIGNED_TYPE,
         written.span,
         f"{ctx.quote(written.span)} is {str(given).removesuffix('?')}"
         f" and cannot be assigned to `{match.property.text}`",
@@ -175,7 +175,7 @@ def _number(value: float, of: PropertyType, span: Span, ctx: Context) -> int | f
         found = exactly(value, of.scalar)
     if found is None:
         message = f"{ctx.quote(span)} is not a value of {of.scalar}"
-        ctx.report(Code.ASSIGNED_TYPE, span, message, expected=str(of))
+        ctx.report(QueryCode.ASSIGNED_TYPE, span, message, expected=str(of))
     return found
 
 
@@ -185,5 +185,5 @@ def _blob(
     try:
         return typed.Const(value=decode_blob(const.value), type=SINGLE[of.scalar])
     except ValueRefused as refused:
-        ctx.report(Code.ASSIGNED_TYPE, written.span, str(refused), expected='`"base64:…"`')
+        ctx.report(QueryCode.ASSIGNED_TYPE, written.span, str(refused), expected='`"base64:…"`')
         return None

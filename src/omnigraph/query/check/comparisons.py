@@ -21,12 +21,12 @@ from omnigraph.query.check.constants import (
     in_one_type,
 )
 from omnigraph.query.check.context import ID_TYPE, Context, as_nullable
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.temporal import parse_day, parse_instant
 
 
-class Values(Protocol):
+class ComparedValues(Protocol):
     """The part of a place that comparisons need."""
 
     @property
@@ -39,7 +39,7 @@ class Values(Protocol):
         ...
 
 
-def compare(expr: ast.Compare, place: Values) -> typed.Expr | None:
+def compare(expr: ast.Compare, place: ComparedValues) -> typed.Expr | None:
     """``a = b``, ``a contains b`` and the like."""
     if isinstance(expr.left, ast.NullLiteral) or isinstance(expr.right, ast.NullLiteral):
         return _with_null(expr, place)
@@ -63,14 +63,14 @@ def compare(expr: ast.Compare, place: Values) -> typed.Expr | None:
     return typed.Compare(op=expr.op, left=_fitted(left, other), right=_fitted(right, one))
 
 
-def _with_null(expr: ast.Compare, place: Values) -> None:
+def _with_null(expr: ast.Compare, place: ComparedValues) -> None:
     sides = [s for s in (expr.left, expr.right) if not isinstance(s, ast.NullLiteral)]
     for side in sides:
         place.value(side)
     what = place.ctx.quote(sides[0].span).strip("`") if sides else "…"
     test = "is not null" if expr.op == "!=" else "is null"
     place.ctx.report(
-        Code.NULL_VALUE,
+        QueryCode.NULL_VALUE,
         expr.span,
         "a comparison with null is never true",
         hint=f"write `{what} {test}`",
@@ -86,11 +86,11 @@ def _entities(
 ) -> typed.Expr | None:
     if op not in ("=", "!="):
         message = f"nodes have no order; `{op}` compares single values"
-        ctx.report(Code.NODE_VALUE, expr.span, message, hint="compare properties: `$v.name`")
+        ctx.report(QueryCode.NODE_VALUE, expr.span, message, hint="compare properties: `$v.name`")
         return None
     if left.type.type_name != right.type.type_name:
         message = f"a {left.type.type_name} and a {right.type.type_name} are never the same node"
-        ctx.report(Code.NODE_VALUE, expr.span, message)
+        ctx.report(QueryCode.NODE_VALUE, expr.span, message)
         return None
     return typed.Compare(op=op, left=_id_of(left), right=_id_of(right))
 
@@ -106,17 +106,17 @@ def single_type(value: typed.Expr, at: ast.Expr, ctx: Context) -> PropertyType |
     if isinstance(of, typed.ObjectType):
         message = f"{ctx.quote(at.span)} is a whole node, not a single value"
         hint = f"take a property, or its id: {ctx.quote(at.span)[:-1]}.id`"
-        ctx.report(Code.NODE_VALUE, at.span, message, hint=hint)
+        ctx.report(QueryCode.NODE_VALUE, at.span, message, hint=hint)
         return None
     if of.scalar is Scalar.VECTOR:
         message = f"{ctx.quote(at.span)} is a vector and cannot be compared"
         hint = "vectors are ranked: `order { nearest($v.vector, $q) } limit 10`"
-        ctx.report(Code.VECTOR_COMPARED, at.span, message, hint=hint)
+        ctx.report(QueryCode.VECTOR_COMPARED, at.span, message, hint=hint)
         return None
     if of.is_list:
         message = f"{ctx.quote(at.span)} is a list and cannot be compared as a whole"
         hint = "test for an element: `list contains value` or `value in list`"
-        ctx.report(Code.LIST_COMPARED, at.span, message, hint=hint)
+        ctx.report(QueryCode.LIST_COMPARED, at.span, message, hint=hint)
         return None
     return of
 
@@ -140,7 +140,7 @@ def incomparable(
 ) -> None:
     """Report that ``left``, of type ``one``, does not go with a value of type ``other``."""
     message = f"{ctx.quote(left)} is {_kind(one)} and cannot be compared with {_kind(other)}"
-    ctx.report(Code.INCOMPARABLE, span, message, hint=hint)
+    ctx.report(QueryCode.INCOMPARABLE, span, message, hint=hint)
 
 
 def _kind(of: PropertyType) -> str:
@@ -182,7 +182,7 @@ def check_enum(value: typed.Expr, other: PropertyType, at: ast.Expr, ctx: Contex
 def unknown_enum_value(text: str, allowed: tuple[str, ...], span: Span, ctx: Context) -> None:
     """Report a constant that the enum does not have."""
     ctx.report(
-        Code.ENUM_VALUE,
+        QueryCode.ENUM_VALUE,
         span,
         f'"{text}" is not a value of the enum',
         expected=", ".join(allowed),
@@ -210,7 +210,7 @@ def _contains(
     values = left.type
     if isinstance(values, typed.ObjectType) or not values.is_list:
         ctx.report(
-            Code.CONTAINS_TYPE,
+            QueryCode.CONTAINS_TYPE,
             expr.span,
             f"{ctx.quote(expr.left.span)} cannot contain {ctx.quote(expr.right.span)}",
             expected="a list and an element, or two strings",
@@ -231,7 +231,7 @@ def element_test(
     ):
         what = "a node" if isinstance(item, typed.ObjectType) else _kind(item)
         ctx.report(
-            Code.CONTAINS_TYPE,
+            QueryCode.CONTAINS_TYPE,
             at.span,
             f"a list of {values.scalar} cannot contain {what}",
             expected=f"one {values.scalar}",
@@ -250,7 +250,7 @@ def _starts_with(
             of = value.type
             what = "a node" if isinstance(of, typed.ObjectType) else _kind(of)
             message = f"{ctx.quote(at.span)} is {what}, not a single String"
-            ctx.report(Code.STARTS_WITH_TYPE, at.span, message)
+            ctx.report(QueryCode.STARTS_WITH_TYPE, at.span, message)
             ok = False
     return typed.TextTest(kind="starts_with", text=left, part=right) if ok else None
 
@@ -258,7 +258,7 @@ def _starts_with(
 # ---------------------------------------------------------------- in
 
 
-def in_list(expr: ast.In, place: Values) -> typed.Expr | None:
+def in_list(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     """``x in [1, 2]``, ``x not in $list``, ``x in $v.tags``."""
     if isinstance(expr.operand, ast.NullLiteral):
         place.value(expr.operand)
@@ -270,7 +270,7 @@ def in_list(expr: ast.In, place: Values) -> typed.Expr | None:
     return typed.Not(operand=found) if found is not None and expr.negated else found
 
 
-def _in_values(expr: ast.In, place: Values) -> typed.Expr | None:
+def _in_values(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     ctx = place.ctx
     item, values = place.value(expr.operand), place.value(expr.values)
     if item is None or values is None:
@@ -278,7 +278,7 @@ def _in_values(expr: ast.In, place: Values) -> typed.Expr | None:
     of = values.type
     if isinstance(of, typed.ObjectType) or not of.is_list:
         message = f"{ctx.quote(expr.values.span)} is not a list"
-        ctx.report(Code.IN_VALUES, expr.values.span, message, expected="a list: `[1, 2]`")
+        ctx.report(QueryCode.IN_VALUES, expr.values.span, message, expected="a list: `[1, 2]`")
         return None
     one = single_type(item, expr.operand, ctx)
     if one is None:
@@ -290,7 +290,7 @@ def _in_values(expr: ast.In, place: Values) -> typed.Expr | None:
     return typed.InList(item=_fitted(item, of), values=values)
 
 
-def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.Expr | None:
+def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: ComparedValues) -> typed.Expr | None:
     item = place.value(expr.operand)
     one = None if item is None else single_type(item, expr.operand, place.ctx)
     constants: list[typed.Const | None] = []
@@ -301,7 +301,7 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.E
             constants.append(None)
             continue
         if isinstance(written, ast.ListLiteral):
-            place.ctx.report(Code.LIST_ITEMS, written.span, "a list does not hold lists")
+            place.ctx.report(QueryCode.LIST_ITEMS, written.span, "a list does not hold lists")
             ok = False
             continue
         value = place.value(written)
@@ -319,7 +319,7 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Values) -> typed.E
         found = in_one_type(constants, one.scalar)
         if found is None:
             message = "no type holds all of these numbers exactly"
-            place.ctx.report(Code.LIST_ITEMS, listed.span, message)
+            place.ctx.report(QueryCode.LIST_ITEMS, listed.span, message)
             return None
         scalar, values = found
         tests.append(typed.InList(item=item, values=typed.Const(value=values, type=LISTS[scalar])))
@@ -337,7 +337,7 @@ def _may_be_repeated(
     if item is None or isinstance(item, typed.Prop | typed.Const | typed.Param | typed.Now):
         return True
     ctx.report(
-        Code.NOT_CONSTANT,
+        QueryCode.NOT_CONSTANT,
         written.span,
         f"{ctx.quote(expr.operand.span)} can be looked up among constants only",
         expected="a literal",

@@ -15,7 +15,7 @@ from typing import Any
 from omnigraph.lang.source import Span
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.property_values import INTEGER_RANGES, nearest_f32
 from omnigraph.schema.temporal import day_of, instant_of, parse_day, parse_instant
@@ -76,14 +76,14 @@ def _integer(expr: ast.IntLiteral, ctx: Context) -> typed.Const | None:
 
 def _out_of_range(span: Span, expected: str, ctx: Context) -> None:
     message = f"{ctx.quote(span)} is out of range"
-    ctx.report(Code.NUMBER_RANGE, span, message, expected=expected)
+    ctx.report(QueryCode.NUMBER_RANGE, span, message, expected=expected)
 
 
 def _date(expr: ast.DateLiteral, ctx: Context) -> typed.Const | None:
     days = parse_day(expr.text)
     if days is None:
         ctx.report(
-            Code.DATE_TEXT,
+            QueryCode.DATE_TEXT,
             expr.span,
             f"{ctx.quote(expr.span)} is not a day of the calendar",
             expected='date("YYYY-MM-DD"), years 0001 to 9999',
@@ -97,7 +97,7 @@ def _datetime(expr: ast.DateTimeLiteral, ctx: Context) -> typed.Const | None:
     ms = parse_instant(expr.text)
     if ms is None:
         ctx.report(
-            Code.DATETIME_TEXT,
+            QueryCode.DATETIME_TEXT,
             expr.span,
             f"{ctx.quote(expr.span)} is not an instant",
             expected='datetime("YYYY-MM-DDTHH:MM:SS.mmmZ"), whole milliseconds',
@@ -171,14 +171,14 @@ def list_literal(
     clash = next((i for i, c in enumerate(known) if not _goes_with(known[0], c)), None)
     if clash is not None:
         ctx.report(
-            Code.LIST_ITEMS,
+            QueryCode.LIST_ITEMS,
             expr.items[clash].span,
             f"a list of {known[0].type} cannot hold {known[clash].type}",
         )
         return None
     found = in_one_type(known, preferred)
     if found is None:
-        ctx.report(Code.LIST_ITEMS, expr.span, "no type holds all of these numbers exactly")
+        ctx.report(QueryCode.LIST_ITEMS, expr.span, "no type holds all of these numbers exactly")
         return None
     scalar, values = found
     return typed.Const(value=values, type=LISTS[scalar])
@@ -202,10 +202,10 @@ def list_item(item: ast.Expr, ctx: Context) -> typed.Const | None:
             return single(item, ctx)
         case ast.NullLiteral():
             message = "null is not an element of a list"
-            ctx.report(Code.LIST_ITEMS, item.span, message)
+            ctx.report(QueryCode.LIST_ITEMS, item.span, message)
         case ast.ListLiteral():
-            ctx.report(Code.LIST_ITEMS, item.span, "a list does not hold lists")
+            ctx.report(QueryCode.LIST_ITEMS, item.span, "a list does not hold lists")
         case _:
             message = f"{ctx.quote(item.span)} is not a constant"
-            ctx.report(Code.NOT_CONSTANT, item.span, message, expected="a literal")
+            ctx.report(QueryCode.NOT_CONSTANT, item.span, message, expected="a literal")
     return None

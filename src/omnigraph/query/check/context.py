@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
-from omnigraph.query.codes import Code
-from omnigraph.query.findings import Findings
+from omnigraph.query.codes import QueryCode
+from omnigraph.query.findings import QueryFindings
 from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
 
 _QUOTED_MAX = 40
@@ -25,7 +25,7 @@ ID_TYPE = PropertyType(scalar=Scalar.STRING)
 class Context:
     """Grows while one query is checked."""
 
-    def __init__(self, catalog: Catalog, findings: Findings) -> None:
+    def __init__(self, catalog: Catalog, findings: QueryFindings) -> None:
         self.catalog = catalog
         self.reports = 0
         """How many findings there are; a step compares two moments to learn about its own."""
@@ -38,7 +38,7 @@ class Context:
 
     def report(
         self,
-        code: Code,
+        code: QueryCode,
         span: Span,
         message: str,
         *,
@@ -83,7 +83,7 @@ class Context:
         else:
             known = {*owner.by_name, *(EDGE_COLUMNS if owner.kind == "edge" else ("id",))}
             self.report(
-                Code.UNKNOWN_PROPERTY,
+                QueryCode.UNKNOWN_PROPERTY,
                 span,
                 f"{owner.kind} type `{owner.name}` has no property `{name}`",
                 hint=did_you_mean(name, known) or f"it has {', '.join(sorted(known))}",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.words import BASE_TYPES, TYPE_ALIASES, VECTOR_SIZE_MAX
 
@@ -26,10 +26,10 @@ def declare_params(params: Iterable[ast.Param], ctx: Context) -> tuple[typed.Par
         found = _param_type(param.type, ctx)
         if name == "_":
             message = "a parameter needs a name; `$_` has none"
-            ctx.report(Code.ANONYMOUS_VALUE, param.name.span, message)
+            ctx.report(QueryCode.ANONYMOUS_VALUE, param.name.span, message)
         elif name in ctx.params:
             message = f"parameter `${name}` is declared twice"
-            ctx.report(Code.DUPLICATE_PARAMETER, param.name.span, message)
+            ctx.report(QueryCode.DUPLICATE_PARAMETER, param.name.span, message)
         else:
             ctx.params[name] = found
             if found is not None:
@@ -43,7 +43,7 @@ def _param_type(written: ast.ParamType, ctx: Context) -> PropertyType | None:
     if scalar is None or (written.vector_size is not None and scalar is not Scalar.VECTOR):
         alias = TYPE_ALIASES.get(word.lower())
         ctx.report(
-            Code.UNKNOWN_PARAMETER_TYPE,
+            QueryCode.UNKNOWN_PARAMETER_TYPE,
             written.span,
             f"unknown type {ctx.quote(written.span)}",
             expected=f"{', '.join(BASE_TYPES)}, Vector(n), or one of them in brackets",
@@ -51,13 +51,13 @@ def _param_type(written: ast.ParamType, ctx: Context) -> PropertyType | None:
         )
         return None
     if written.is_list and scalar in _NO_LIST:
-        ctx.report(Code.LIST_ELEMENT, written.span, f"there are no lists of {scalar}")
+        ctx.report(QueryCode.LIST_ELEMENT, written.span, f"there are no lists of {scalar}")
         return None
     if scalar is Scalar.VECTOR:
         size = written.vector_size
         if size is None or not 1 <= size <= VECTOR_SIZE_MAX:
             ctx.report(
-                Code.VECTOR_SIZE,
+                QueryCode.VECTOR_SIZE,
                 written.span,
                 f"{ctx.quote(written.span)} has no valid size",
                 expected=f"Vector(n) with n from 1 to {VECTOR_SIZE_MAX}",

@@ -15,7 +15,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check import comparisons
 from omnigraph.query.check.constants import list_literal, single
 from omnigraph.query.check.context import Context
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import Scalar
 
 AGGREGATES: dict[str, typed.AggregateFunction] = {
@@ -127,7 +127,7 @@ class Place(ABC):
         if isinstance(of, typed.ObjectType) or of.scalar is not Scalar.BOOL or of.is_list:
             what = "a node" if isinstance(of, typed.ObjectType) else str(of)
             self.ctx.report(
-                Code.CONDITION_TYPE,
+                QueryCode.CONDITION_TYPE,
                 expr.span,
                 f"{self.ctx.quote(expr.span)} is {what}, not true or false",
                 expected='a test such as `$v.name = "x"` or a Bool',
@@ -144,13 +144,13 @@ class Place(ABC):
             return None
         if found.scalar is Scalar.BLOB:
             message = f"parameter `${expr.name}` is a Blob and can only be assigned"
-            ctx.report(Code.BLOB_READ, expr.span, message)
+            ctx.report(QueryCode.BLOB_READ, expr.span, message)
             return None
         return typed.Param(name=expr.name, type=found)
 
     def _null(self, expr: ast.NullLiteral) -> None:
         self.ctx.report(
-            Code.NULL_VALUE,
+            QueryCode.NULL_VALUE,
             expr.span,
             "null is no value here",
             hint="a test for null is `… is null` or `… is not null`",
@@ -179,7 +179,7 @@ class Place(ABC):
         if name in TEXT_TESTS:
             return self.text_test(expr)
         self.ctx.report(
-            Code.UNKNOWN_FUNCTION,
+            QueryCode.UNKNOWN_FUNCTION,
             expr.function.span,
             f"unknown function `{name}`",
             hint=did_you_mean(name, FUNCTIONS) or f"there are {', '.join(FUNCTIONS)}",
@@ -194,14 +194,14 @@ def arguments(expr: ast.Call, low: int, high: int, ctx: Context) -> bool:
         same = name in AGGREGATES
         hint = f"`{name}` gives the same without it" if same else None
         message = f"`distinct` has no meaning in `{name}`"
-        ctx.report(Code.FUNCTION_ARGUMENTS, expr.span, message, hint=hint)
+        ctx.report(QueryCode.FUNCTION_ARGUMENTS, expr.span, message, hint=hint)
         return False
     given = len(expr.args)
     if low <= given <= high:
         return True
     wanted = str(low) if low == high else f"{low} to {high}"
     ctx.report(
-        Code.FUNCTION_ARGUMENTS,
+        QueryCode.FUNCTION_ARGUMENTS,
         expr.span,
         f"`{name}` takes {wanted} argument{'' if wanted == '1' else 's'}, not {given}",
     )

@@ -10,7 +10,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.constants import list_literal, single
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import arguments
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 
 Given = typed.Const | typed.Param | typed.Now
@@ -21,7 +21,7 @@ def given_value(expr: ast.Expr, ctx: Context) -> Given | None:
     """The value of an inline match; null is none."""
     if isinstance(expr, ast.NullLiteral):
         ctx.report(
-            Code.NULL_VALUE,
+            QueryCode.NULL_VALUE,
             expr.span,
             "nothing equals null",
             hint="test for it beside the binding: `$v.name is null`",
@@ -56,7 +56,7 @@ def assigned_value(expr: ast.Expr, ctx: Context, element: Scalar | None = None) 
             elif isinstance(expr, ast.PropertyRef):
                 hint = "compare two properties in a line of its own: `$a.p = $b.q`"
             message = f"{ctx.quote(expr.span)} is not known before the query runs"
-            ctx.report(Code.NOT_CONSTANT, expr.span, message, expected=_EXPECTED, hint=hint)
+            ctx.report(QueryCode.NOT_CONSTANT, expr.span, message, expected=_EXPECTED, hint=hint)
             return None
 
 
@@ -65,7 +65,7 @@ def declared(expr: ast.Variable, ctx: Context) -> PropertyType | None:
     if expr.name in ctx.params:
         return ctx.param(expr.name)
     ctx.report(
-        Code.NOT_A_PARAMETER,
+        QueryCode.NOT_A_PARAMETER,
         expr.span,
         f"`${expr.name}` is not a parameter of this query",
         expected=_EXPECTED,

@@ -13,7 +13,7 @@ from omnigraph.query.check import search
 from omnigraph.query.check.context import ID_TYPE, Context, as_nullable
 from omnigraph.query.check.expressions import AGGREGATES, Place
 from omnigraph.query.check.scope import Bound, Scope
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import Scalar
 
 BlockCheck = Callable[[ast.Exists | ast.CountOf, Scope], typed.Pattern]
@@ -33,7 +33,7 @@ class MatchPlace(Place):
             return None
         if bound.kind == "edge":
             self.ctx.report(
-                Code.EDGE_VALUE,
+                QueryCode.EDGE_VALUE,
                 expr.span,
                 f"`${expr.name}` is an edge and no value",
                 hint=f"take a property: `${expr.name}.id`, `${expr.name}.from`, …",
@@ -56,7 +56,7 @@ class MatchPlace(Place):
         if name in self.ctx.params:
             self.ctx.used.add(name)
             message = f"`${name}` is a parameter and has no properties"
-            self.ctx.report(Code.PARAMETER_HAS_NO_PROPERTIES, expr.span, message)
+            self.ctx.report(QueryCode.PARAMETER_HAS_NO_PROPERTIES, expr.span, message)
             return None
         bound = self._bound(ast.Variable(name=name, span=expr.variable.span))
         if bound is None or bound.type is None:
@@ -68,14 +68,14 @@ class MatchPlace(Place):
         column, of = found
         if of.scalar is Scalar.BLOB:
             message = f"{bound.type.name}.{word.text} is a Blob and cannot be read in a query"
-            self.ctx.report(Code.BLOB_READ, expr.span, message)
+            self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
             return None
         return typed.Prop(variable=bound.name, column=column, type=of)
 
     def bare_name(self, expr: ast.NameRef) -> None:
         owner = self._owner_of(expr.name)
         self.ctx.report(
-            Code.BARE_NAME,
+            QueryCode.BARE_NAME,
             expr.span,
             f"`{expr.name}` is no value",
             expected="a variable `$v`, a property `$v.name`, or a literal",
@@ -96,7 +96,7 @@ class MatchPlace(Place):
         if name in AGGREGATES:
             hint = "how many solutions a pattern has is asked by `count { … }`"
             message = f"`{name}(…)` cannot stand inside a match or another expression"
-            self.ctx.report(Code.AGGREGATE_MISPLACED, expr.span, message, hint=hint)
+            self.ctx.report(QueryCode.AGGREGATE_MISPLACED, expr.span, message, hint=hint)
         else:
             search.report_misplaced(expr, self.ctx)
 
@@ -104,7 +104,7 @@ class MatchPlace(Place):
         if expr.name == "_":
             message = "`$_` cannot be referred to; each one is another node"
             hint = "give the variable a name where it is bound"
-            self.ctx.report(Code.ANONYMOUS_VALUE, expr.span, message, hint=hint)
+            self.ctx.report(QueryCode.ANONYMOUS_VALUE, expr.span, message, hint=hint)
             return None
         bound = self.scope.find(expr.name)
         if bound is None:
@@ -113,7 +113,7 @@ class MatchPlace(Place):
             if self.scope.comes_later(expr.name):
                 hint = "an `optional` block further down brings it; move this behind the block"
             message = f"unknown variable `${expr.name}`"
-            self.ctx.report(Code.UNKNOWN_VARIABLE, expr.span, message, hint=hint)
+            self.ctx.report(QueryCode.UNKNOWN_VARIABLE, expr.span, message, hint=hint)
         return bound
 
     def _owner_of(self, name: str) -> str | None:

@@ -10,7 +10,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.assignments import check_assignments
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.target_place import TargetPlace
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import EdgeType, GraphType, Property
 
 
@@ -26,7 +26,7 @@ def _check_not_mixed(mutation: ast.Mutation, ctx: Context) -> None:
     if any(deletes) and not all(deletes):
         other = mutation.statements[deletes.index(not deletes[0])]
         ctx.report(
-            Code.MIXED_MUTATION,
+            QueryCode.MIXED_MUTATION,
             other.span,
             "a query cannot delete and also insert or update",
             hint="write two queries",
@@ -63,7 +63,7 @@ def _target(name: ast.Name, ctx: Context) -> GraphType | None:
         hint = did_you_mean(name.text, [*catalog.nodes, *catalog.edges])
         if name.text in catalog.interfaces:
             hint = "an interface has no entities; name a node type that implements it"
-        ctx.report(Code.UNKNOWN_TARGET, name.span, f"unknown type `{name.text}`", hint=hint)
+        ctx.report(QueryCode.UNKNOWN_TARGET, name.span, f"unknown type `{name.text}`", hint=hint)
     return found
 
 
@@ -71,7 +71,7 @@ def _insert(statement: ast.Insert, target: GraphType, ctx: Context) -> typed.Ins
     keyed = bool(target.key) or (isinstance(target, EdgeType) and target.keyed)
     if statement.upsert and not keyed:
         ctx.report(
-            Code.UPSERT_WITHOUT_KEY,
+            QueryCode.UPSERT_WITHOUT_KEY,
             statement.type_name.span,
             f"`{target.name}` has no key to find an entity by",
             hint="use `insert`, or declare a @key in the schema",
@@ -84,7 +84,7 @@ def _insert(statement: ast.Insert, target: GraphType, ctx: Context) -> typed.Ins
     key = [p.name for p in missing if p.name in target.key]
     if key:
         ctx.report(
-            Code.MISSING_KEY,
+            QueryCode.MISSING_KEY,
             statement.type_name.span,
             f"{_listed(key)} of the key of `{target.name}` {_is(key)} not assigned",
         )
@@ -108,7 +108,7 @@ def _check_endpoints(
     ]
     if missing:
         ctx.report(
-            Code.MISSING_ENDPOINT,
+            QueryCode.MISSING_ENDPOINT,
             statement.type_name.span,
             f"an edge `{target.name}` needs {_listed(missing)}: the id of a node",
         )
@@ -125,7 +125,7 @@ def _check_required(
     if any(p.embed is not None for p in required):
         hint = "nothing computes an @embed vector on insert: assign it, or make it nullable"
     ctx.report(
-        Code.MISSING_PROPERTY,
+        QueryCode.MISSING_PROPERTY,
         statement.type_name.span,
         f"{_listed(names)} of `{target.name}` may not be null and {_is(names)} not assigned",
         hint=hint,

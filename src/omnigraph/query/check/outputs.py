@@ -22,7 +22,7 @@ from omnigraph.query.check.expressions import AGGREGATES, SCORES
 from omnigraph.query.check.given import declared
 from omnigraph.query.check.match_place import MatchPlace
 from omnigraph.query.check.patterns import check_match
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 
 _ROWS_MAX = 2**63 - 1
@@ -40,7 +40,7 @@ _LITERALS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
+class _OutputColumn:
     """A result column on its way: the value is None when it was refused."""
 
     name: str | None
@@ -75,7 +75,7 @@ def _is_call(expr: ast.Expr, names: dict[str, typed.AggregateFunction] | tuple[s
 # ---------------------------------------------------------------- columns
 
 
-def _column(projection: ast.Projection, place: MatchPlace) -> _Column:
+def _column(projection: ast.Projection, place: MatchPlace) -> _OutputColumn:
     expr = projection.value
     if isinstance(expr, ast.Call) and expr.function.text in AGGREGATES:
         value = aggregate(expr, place)
@@ -86,12 +86,12 @@ def _column(projection: ast.Projection, place: MatchPlace) -> _Column:
     name = projection.alias.text if projection.alias else output_name(expr)
     if name is None:
         place.ctx.report(
-            Code.ALIAS_NEEDED,
+            QueryCode.ALIAS_NEEDED,
             expr.span,
             "this result column needs a name",
             hint=f"write `{place.ctx.quote(expr.span).strip('`')} as name`",
         )
-    return _Column(name=name, value=value, at=projection)
+    return _OutputColumn(name=name, value=value, at=projection)
 
 
 def output_name(expr: ast.Expr) -> str | None:
@@ -118,18 +118,18 @@ def _call_name(expr: ast.Call) -> str | None:
     return None if operand is None else f"{function}({distinct}{operand})"
 
 
-def _check_names(columns: list[_Column], ctx: Context) -> None:
+def _check_names(columns: list[_OutputColumn], ctx: Context) -> None:
     seen: set[str] = set()
     for column in columns:
         if column.name is not None and column.name in seen:
             span = column.at.alias.span if column.at.alias else column.at.span
             message = f"two result columns are called `{column.name}`"
-            ctx.report(Code.DUPLICATE_OUTPUT, span, message, hint="rename one: `… as name`")
+            ctx.report(QueryCode.DUPLICATE_OUTPUT, span, message, hint="rename one: `… as name`")
         elif column.name is not None:
             seen.add(column.name)
 
 
-def _check_groups(columns: list[_Column], ctx: Context) -> None:
+def _check_groups(columns: list[_OutputColumn], ctx: Context) -> None:
     for column in columns:
         expr = column.at.value
         plain = isinstance(expr, ast.PropertyRef) or (
@@ -137,14 +137,14 @@ def _check_groups(columns: list[_Column], ctx: Context) -> None:
         )
         if not plain and not _is_call(expr, AGGREGATES) and not _is_call(expr, SCORES):
             ctx.report(
-                Code.NOT_GROUPED,
+                QueryCode.NOT_GROUPED,
                 expr.span,
                 f"{ctx.quote(expr.span)} stands beside an aggregate and cannot be grouped by",
                 expected="`$v.p`, `$v` or an aggregate",
             )
 
 
-def _outputs(columns: list[_Column]) -> Iterator[typed.Output]:
+def _outputs(columns: list[_OutputColumn]) -> Iterator[typed.Output]:
     for column in columns:
         if column.name is not None and column.value is not None:
             of = result_type(column.value)
@@ -180,7 +180,7 @@ class _Order:
     """The order keys of one read."""
 
     def __init__(
-        self, read: ast.Read, columns: list[_Column], aggregated: bool, place: MatchPlace
+        self, read: ast.Read, columns: list[_OutputColumn], aggregated: bool, place: MatchPlace
     ) -> None:
         self._read = read
         self._columns = columns
@@ -214,7 +214,7 @@ class _Order:
             if not self._aggregated:
                 message = f"{self._ctx.quote(expr.span)} is not among the results"
                 hint = "return it with a name, then order by the name"
-                self._ctx.report(Code.AGGREGATE_MISPLACED, expr.span, message, hint=hint)
+                self._ctx.report(QueryCode.AGGREGATE_MISPLACED, expr.span, message, hint=hint)
                 return None
             value = aggregate(expr, self._place)
         else:
@@ -228,7 +228,7 @@ class _Order:
         if column is None:
             known = [c.name for c in self._columns if c.name is not None]
             self._ctx.report(
-                Code.UNKNOWN_OUTPUT,
+                QueryCode.UNKNOWN_OUTPUT,
                 expr.span,
                 f"`{expr.name}` is not a result column",
                 hint=did_you_mean(expr.name, known) or f"write `$v.{expr.name}` for a property",
@@ -245,7 +245,7 @@ class _Order:
         if all(c.value is not None for c in self._columns):
             why = "aggregates" if self._aggregated else "`distinct`"
             self._ctx.report(
-                Code.ORDER_NOT_OUTPUT,
+                QueryCode.ORDER_NOT_OUTPUT,
                 expr.span,
                 f"{self._ctx.quote(expr.span)} is not among the results",
                 hint=f"with {why} only result columns can be ordered by: return it too",
@@ -256,12 +256,12 @@ class _Order:
         ctx, ok = self._ctx, True
         if index > 0:
             message, at = "a ranking is the first order key or none", ordering.key.span
-            ctx.report(Code.SCORE_MISPLACED, at, message, hint="move it to the front")
+            ctx.report(QueryCode.SCORE_MISPLACED, at, message, hint="move it to the front")
             ok = False
         if ordering.direction is not None:
             message = f"a ranking has no `{ordering.direction.text}`"
             hint = "the best come first; leave the word out"
-            ctx.report(Code.SCORE_DIRECTION, ordering.direction.span, message, hint=hint)
+            ctx.report(QueryCode.SCORE_DIRECTION, ordering.direction.span, message, hint=hint)
             ok = False
         return ok
 
@@ -269,19 +269,21 @@ class _Order:
         of, ctx, at = value.type, self._ctx, ordering.key.span
         if isinstance(value, typed.Const | typed.Param | typed.Now):
             message = f"{ctx.quote(at)} is the same in every row"
-            ctx.report(Code.ORDER_CONSTANT, at, message, expected="a property or a result column")
+            ctx.report(
+                QueryCode.ORDER_CONSTANT, at, message, expected="a property or a result column"
+            )
             return False
         if isinstance(of, typed.ObjectType) or of.is_list or of.scalar is Scalar.VECTOR:
             what = "a whole node" if isinstance(of, typed.ObjectType) else str(of)
             message = f"{ctx.quote(at)} is {what} and has no order"
-            ctx.report(Code.ORDER_TYPE, at, message, expected="a single value")
+            ctx.report(QueryCode.ORDER_TYPE, at, message, expected="a single value")
             return False
         return True
 
 
 def _check_scores(
     read: ast.Read,
-    columns: list[_Column],
+    columns: list[_OutputColumn],
     order: list[typed.OrderKey | None],
     aggregated: bool,
     ctx: Context,
@@ -293,14 +295,14 @@ def _check_scores(
         at = read.order[0].key.span
         if isinstance(ranked, typed.Nearest | typed.Rrf) and read.limit is None:
             message = f"{ctx.quote(at)} needs a limit"
-            ctx.report(Code.SCORE_NEEDS_LIMIT, at, message, hint="add `limit 10`")
+            ctx.report(QueryCode.SCORE_NEEDS_LIMIT, at, message, hint="add `limit 10`")
         _check_not_grouped(read, aggregated, at, ctx)
     for column in columns:
         if not isinstance(column.value, _SCORE_TYPES):
             continue
         if column.value != ranked and not (order and first is None):
             ctx.report(
-                Code.SCORE_NOT_ORDERED,
+                QueryCode.SCORE_NOT_ORDERED,
                 column.at.value.span,
                 "a score can be returned only if the rows are ordered by it",
                 hint=f"add `order {{ {ctx.quote(column.at.value.span).strip('`')} }}`",
@@ -312,7 +314,7 @@ def _check_not_grouped(read: ast.Read, aggregated: bool, at: Span, ctx: Context)
     if aggregated or read.distinct:
         why = "aggregates" if aggregated else "`distinct`"
         message = f"{ctx.quote(at)} ranks rows and does not go together with {why}"
-        ctx.report(Code.SCORE_GROUPED, at, message)
+        ctx.report(QueryCode.SCORE_GROUPED, at, message)
 
 
 # ---------------------------------------------------------------- limit, offset
@@ -331,7 +333,7 @@ def _row_count(expr: ast.Expr | None, word: str, ctx: Context) -> typed.Const | 
         if of.scalar.is_integer and not of.is_list and not of.nullable:
             return typed.Param(name=expr.name, type=of)
     ctx.report(
-        Code.ROW_COUNT,
+        QueryCode.ROW_COUNT,
         expr.span,
         f"{ctx.quote(expr.span)} is no number of rows",
         expected=f"`{word}` and an integer from 0 to {_ROWS_MAX}, or a parameter such as `$n: I64`",

@@ -26,8 +26,8 @@ from omnigraph.query.check.expressions import conjuncts
 from omnigraph.query.check.given import given_value
 from omnigraph.query.check.match_place import BlockCheck, MatchPlace
 from omnigraph.query.check.scope import Bound, Scope
-from omnigraph.query.check.traversals import Step, resolve
-from omnigraph.query.codes import Code
+from omnigraph.query.check.traversals import TraversalStep, resolve
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import NodeType, Scalar
 
 BlockKind = Literal["optional", "not", "exists", "count"]
@@ -41,7 +41,7 @@ def check_match(read: ast.Read, ctx: Context) -> tuple[typed.Pattern, MatchPlace
     pattern = _Block(read.clauses, scope, ctx).check()
     if not pattern.nodes and ctx.reports == reports:
         ctx.report(
-            Code.NOTHING_BOUND,
+            QueryCode.NOTHING_BOUND,
             read.clauses[0].span if read.clauses else read.span,
             "this match binds no variable",
             hint="name what is looked for: `$v: SomeType`",
@@ -70,7 +70,7 @@ def check_block(
     # Whether a name that means nothing was meant to be an outer variable cannot be known.
     if not scope.mentioned and ctx.reports == reports:
         ctx.report(
-            Code.BLOCK_WITHOUT_OUTER,
+            QueryCode.BLOCK_WITHOUT_OUTER,
             block.span,
             f"this `{kind}` block mentions no variable from around it",
             hint="without one it is the same for every row",
@@ -90,7 +90,7 @@ class _Block:
         """Nodes, in the order of their first mention."""
         self._bindings: dict[int, Bound | None] = {}
         """By identity of the clause: `$_` is another variable each time."""
-        self._steps: list[Step] = []
+        self._steps: list[TraversalStep] = []
 
     def check(self) -> typed.Pattern:
         self._look_for_optionals()
@@ -147,7 +147,7 @@ class _Block:
 
     def _required_optional(self, name: ast.Name) -> None:
         self._ctx.report(
-            Code.OPTIONAL_VARIABLE_REQUIRED,
+            QueryCode.OPTIONAL_VARIABLE_REQUIRED,
             name.span,
             f"`${name.text}` comes from an `optional` block and cannot be required here",
             hint="move this clause into the block, or in front of it to require it always",
@@ -164,7 +164,7 @@ class _Block:
             self._introduced.append(bound)
         elif bound.kind == "edge":
             message = f"`${name.text}` is an edge and cannot be a node as well"
-            self._ctx.report(Code.EDGE_VARIABLE_TAKEN, name.span, message)
+            self._ctx.report(QueryCode.EDGE_VARIABLE_TAKEN, name.span, message)
             return None
         return bound
 
@@ -176,14 +176,14 @@ class _Block:
             return None
         if self._scope.sees(name.text):
             message = f"`${name.text}` is taken; an edge variable needs a new name"
-            self._ctx.report(Code.EDGE_VARIABLE_TAKEN, name.span, message)
+            self._ctx.report(QueryCode.EDGE_VARIABLE_TAKEN, name.span, message)
             return None
         return self._scope.add(name.text, "edge")
 
     def _parameter_name(self, name: ast.Name) -> None:
         self._ctx.used.add(name.text)
         self._ctx.report(
-            Code.VARIABLE_IS_PARAMETER,
+            QueryCode.VARIABLE_IS_PARAMETER,
             name.span,
             f"`${name.text}` is a parameter already",
             hint="rename the variable or the parameter",
@@ -202,7 +202,7 @@ class _Block:
             bound.type = found
         elif found is not None and bound.type is not found:
             self._ctx.report(
-                Code.VARIABLE_RETYPED,
+                QueryCode.VARIABLE_RETYPED,
                 clause.span,
                 f"`${clause.variable.text}` is a {bound.type.name} already, not a {found.name}",
             )
@@ -220,12 +220,14 @@ class _Block:
                 word = name.text[0].lower() + name.text[1:]
                 hint = f"it is an edge; write `$a {word} $b`"
             message = f"unknown node type `{name.text}`"
-            self._ctx.report(Code.UNKNOWN_NODE_TYPE, name.span, message, hint=hint)
+            self._ctx.report(QueryCode.UNKNOWN_NODE_TYPE, name.span, message, hint=hint)
         return found
 
-    def _step(self, clause: ast.Traversal) -> Step:
+    def _step(self, clause: ast.Traversal) -> TraversalStep:
         left, right = self._node(clause.source), self._node(clause.target)
-        return Step(clause=clause, left=left, right=right, edge=self._edge(clause.edge_variable))
+        return TraversalStep(
+            clause=clause, left=left, right=right, edge=self._edge(clause.edge_variable)
+        )
 
     def _optional(self, clause: ast.OptionalBlock) -> typed.Pattern:
         pattern, inner = check_block(clause, "optional", self._scope, self._ctx)
@@ -262,7 +264,7 @@ class _Block:
         column, of = found
         if of.scalar is Scalar.BLOB:
             message = f"{bound.type.name}.{word.text} is a Blob and cannot be compared"
-            ctx.report(Code.BLOB_READ, match.span, message)
+            ctx.report(QueryCode.BLOB_READ, match.span, message)
             return None
         prop = typed.Prop(variable=bound.name, column=column, type=of)
         if of.is_list:

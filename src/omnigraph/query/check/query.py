@@ -11,12 +11,12 @@ from omnigraph.query.check.context import Context
 from omnigraph.query.check.declare import declare_params, unused
 from omnigraph.query.check.mutations import check_mutation
 from omnigraph.query.check.outputs import check_read
-from omnigraph.query.codes import Code
-from omnigraph.query.findings import Findings
+from omnigraph.query.codes import QueryCode
+from omnigraph.query.findings import QueryFindings
 from omnigraph.schema.catalog import Catalog
 
 
-def check_query(query: ast.Query, catalog: Catalog, findings: Findings) -> typed.Query | None:
+def check_query(query: ast.Query, catalog: Catalog, findings: QueryFindings) -> typed.Query | None:
     """The query as it runs on this schema, or None after reporting everything wrong with it."""
     ctx = Context(catalog, findings)
     params = declare_params(query.params, ctx)
@@ -35,7 +35,7 @@ def check_query(query: ast.Query, catalog: Catalog, findings: Findings) -> typed
         instruction=notes.get("instruction"),
         warnings=tuple(
             findings.source.diagnostic(
-                code=str(Code.UNUSED_PARAMETER),
+                code=str(QueryCode.UNUSED_PARAMETER),
                 message=f"parameter `${param.name.text}` is never used",
                 span=param.name.span,
             )

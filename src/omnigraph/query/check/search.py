@@ -21,7 +21,7 @@ from omnigraph.query.check.constants import (
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import TEXT_TESTS, arguments
 from omnigraph.query.check.scope import Bound, Scope
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import NodeType, PropertyType, Scalar
 from omnigraph.schema.property_values import nearest_f32
 
@@ -54,7 +54,7 @@ class Searched(Protocol):
 def report_misplaced(expr: ast.Call, ctx: Context) -> None:
     """A ranking in the middle of something."""
     ctx.report(
-        Code.SCORE_MISPLACED,
+        QueryCode.SCORE_MISPLACED,
         expr.span,
         f"`{expr.function.text}(…)` ranks rows and is no value here",
         hint=f"write it first in `order {{ {expr.function.text}(…) }}`",
@@ -71,7 +71,7 @@ def text_test(expr: ast.Call, place: Searched) -> typed.TextMatch | None:
     edits = None
     if kind == "fuzzy":
         edits = (
-            _count(expr.args[2], 0, Code.FUZZY_EDITS, place)
+            _count(expr.args[2], 0, QueryCode.FUZZY_EDITS, place)
             if len(expr.args) == 3
             else typed.Const(value=EDITS_DEFAULT, type=SINGLE[Scalar.I64])
         )
@@ -101,10 +101,12 @@ def _bm25(expr: ast.Call, place: Searched) -> typed.Bm25 | None:
 
 
 def _nearest(expr: ast.Call, place: Searched) -> typed.Nearest | None:
-    field = _field(expr.args[0], place, Code.NEAREST_FIELD, "a Vector property of a node: `$v.p`")
+    field = _field(
+        expr.args[0], place, QueryCode.NEAREST_FIELD, "a Vector property of a node: `$v.p`"
+    )
     if field is not None and field.type.vector_size is None:
         message = f"{place.ctx.quote(expr.args[0].span)} is {field.type}, not a Vector"
-        place.ctx.report(Code.NEAREST_FIELD, expr.args[0].span, message)
+        place.ctx.report(QueryCode.NEAREST_FIELD, expr.args[0].span, message)
         field = None
     size = None if field is None else field.type.vector_size
     query = _vector_query(expr.args[1], size, place)
@@ -118,13 +120,15 @@ def _rrf(expr: ast.Call, place: Searched) -> typed.Rrf | None:
     if not arguments(expr, 2, 3, ctx):
         return None
     k = typed.Const(value=RRF_K_DEFAULT, type=SINGLE[Scalar.I64])
-    given = _count(expr.args[2], 1, Code.RRF_CONSTANT, place) if len(expr.args) == 3 else k
+    given = _count(expr.args[2], 1, QueryCode.RRF_CONSTANT, place) if len(expr.args) == 3 else k
     one, other = (_arm(arm, place) for arm in expr.args[:2])
     if one is None or other is None or given is None:
         return None
     if one.variable != other.variable:
         message = "the two rankings of `rrf` rank different variables"
-        ctx.report(Code.RRF_ARMS, expr.span, message, expected="both to rank the same variable")
+        ctx.report(
+            QueryCode.RRF_ARMS, expr.span, message, expected="both to rank the same variable"
+        )
         return None
     return typed.Rrf(arms=(one, other), k=given)
 
@@ -134,7 +138,7 @@ def _arm(expr: ast.Expr, place: Searched) -> typed.Bm25 | typed.Nearest | None:
         found = score(expr, place)
         return None if isinstance(found, typed.Rrf) else found
     place.ctx.report(
-        Code.RRF_ARMS,
+        QueryCode.RRF_ARMS,
         expr.span,
         f"{place.ctx.quote(expr.span)} is no ranking",
         expected="`bm25(…)` or `nearest(…)`",
@@ -145,7 +149,7 @@ def _arm(expr: ast.Expr, place: Searched) -> typed.Bm25 | typed.Nearest | None:
 # ---------------------------------------------------------------- arguments
 
 
-def _field(expr: ast.Expr, place: Searched, code: Code, expected: str) -> typed.Prop | None:
+def _field(expr: ast.Expr, place: Searched, code: QueryCode, expected: str) -> typed.Prop | None:
     """The first argument: a property of a node variable."""
     if not isinstance(expr, ast.PropertyRef):
         message = f"{place.ctx.quote(expr.span)} cannot be searched"
@@ -165,19 +169,19 @@ def _owner(expr: ast.PropertyRef, place: Searched) -> Bound | None:
 
 
 def _text_field(expr: ast.Expr, place: Searched) -> typed.Prop | None:
-    field = _field(expr, place, Code.TEXT_FIELD, "a String property of a node: `$v.p`")
+    field = _field(expr, place, QueryCode.TEXT_FIELD, "a String property of a node: `$v.p`")
     if field is None or not isinstance(expr, ast.PropertyRef):
         return None
     of, ctx = field.type, place.ctx
     if of.scalar is not Scalar.STRING or of.is_list or of.is_enum:
         message = f"{ctx.quote(expr.span)} is {of}; text is searched in a String"
-        ctx.report(Code.TEXT_FIELD, expr.span, message)
+        ctx.report(QueryCode.TEXT_FIELD, expr.span, message)
         return None
     bound = _owner(expr, place)
     owner = None if bound is None else bound.type
     if isinstance(owner, NodeType) and (field.column,) not in owner.indexes:
         ctx.report(
-            Code.NOT_INDEXED,
+            QueryCode.NOT_INDEXED,
             expr.span,
             f"{owner.name}.{field.column} has no index to search in",
             hint=f"declare it in the schema: `{field.column}: String @index`",
@@ -192,7 +196,7 @@ def _always_bound(expr: ast.Call, place: Searched) -> bool:
     if bound is None or not bound.optional:
         return True
     place.ctx.report(
-        Code.SCORE_OPTIONAL,
+        QueryCode.SCORE_OPTIONAL,
         field.span,
         f"{place.ctx.quote(field.span)} belongs to an optional variable, which a row may lack",
     )
@@ -200,11 +204,11 @@ def _always_bound(expr: ast.Call, place: Searched) -> bool:
 
 
 def _text_query(expr: ast.Expr, place: Searched) -> typed.Const | typed.Param | None:
-    found = _constant(expr, place, Code.TEXT_QUERY, 'a text: `"…"` or a String parameter')
+    found = _constant(expr, place, QueryCode.TEXT_QUERY, 'a text: `"…"` or a String parameter')
     if found is None or _is_text(found.type):
         return found
     message = f"{place.ctx.quote(expr.span)} is {found.type}, not a String"
-    place.ctx.report(Code.TEXT_QUERY, expr.span, message)
+    place.ctx.report(QueryCode.TEXT_QUERY, expr.span, message)
     return None
 
 
@@ -214,13 +218,13 @@ def _vector_query(
     ctx = place.ctx
     expected = "a vector, or a String that is embedded"
     if isinstance(expr, ast.ListLiteral):
-        return vector_literal(expr, size, ctx, Code.NEAREST_QUERY)
-    found = _constant(expr, place, Code.NEAREST_QUERY, expected)
+        return vector_literal(expr, size, ctx, QueryCode.NEAREST_QUERY)
+    found = _constant(expr, place, QueryCode.NEAREST_QUERY, expected)
     if found is None or _is_text(found.type):
         return found
     if found.type.vector_size is None:
         message = f"{ctx.quote(expr.span)} is {found.type}, not a vector"
-        ctx.report(Code.NEAREST_QUERY, expr.span, message, expected=expected)
+        ctx.report(QueryCode.NEAREST_QUERY, expr.span, message, expected=expected)
         return None
     if size is not None and found.type.vector_size != size:
         report_length(found.type.vector_size, size, expr, ctx)
@@ -233,7 +237,7 @@ def _is_text(of: PropertyType) -> bool:
 
 
 def vector_literal(
-    expr: ast.ListLiteral, size: int | None, ctx: Context, code: Code
+    expr: ast.ListLiteral, size: int | None, ctx: Context, code: QueryCode
 ) -> typed.Const | None:
     """A list of numbers as a vector of 32-bit floats; any length when ``size`` is None."""
     found = list_literal(expr, ctx)
@@ -258,11 +262,11 @@ def vector_literal(
 def report_length(given: int, size: int, expr: ast.Expr, ctx: Context) -> None:
     """A vector of another length than the property has."""
     message = f"a vector of {given} elements does not fit a Vector({size})"
-    ctx.report(Code.VECTOR_LENGTH, expr.span, message, expected=f"{size} elements")
+    ctx.report(QueryCode.VECTOR_LENGTH, expr.span, message, expected=f"{size} elements")
 
 
 def _constant(
-    expr: ast.Expr, place: Searched, code: Code, expected: str
+    expr: ast.Expr, place: Searched, code: QueryCode, expected: str
 ) -> typed.Const | typed.Param | None:
     if isinstance(expr, ast.NullLiteral | ast.Variable) or is_single(expr):
         found = place.value(expr)
@@ -274,7 +278,7 @@ def _constant(
 
 
 def _count(
-    expr: ast.Expr, low: int, code: Code, place: Searched
+    expr: ast.Expr, low: int, code: QueryCode, place: Searched
 ) -> typed.Const | typed.Param | None:
     """A small integer: a literal, or an integer parameter."""
     ctx = place.ctx

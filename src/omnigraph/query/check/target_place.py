@@ -9,7 +9,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.expressions import Place
 from omnigraph.query.check.given import declared
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import GraphType, Scalar
 
 
@@ -38,7 +38,7 @@ class TargetPlace(Place):
         column, of = found
         if of.scalar is Scalar.BLOB:
             message = f"{self._target.name}.{expr.name} is a Blob and cannot be compared"
-            self.ctx.report(Code.BLOB_READ, expr.span, message)
+            self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
             return None
         return typed.Prop(variable="", column=column, type=of)
 
@@ -53,4 +53,6 @@ class TargetPlace(Place):
 
     def _refuse(self, expr: ast.Expr, message: str, hint: str | None = None) -> None:
         expected = "tests on properties of the entity that is changed"
-        self.ctx.report(Code.WHERE_EXPRESSION, expr.span, message, expected=expected, hint=hint)
+        self.ctx.report(
+            QueryCode.WHERE_EXPRESSION, expr.span, message, expected=expected, hint=hint
+        )

@@ -16,12 +16,12 @@ from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.check.scope import Bound
-from omnigraph.query.codes import Code
+from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import EdgeType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TraversalStep:
     """A traversal with its variables; None for one that was refused."""
 
     clause: ast.Traversal
@@ -30,7 +30,7 @@ class Step:
     edge: Bound | None
 
 
-def resolve(steps: Sequence[Step], ctx: Context) -> tuple[typed.Hop, ...]:
+def resolve(steps: Sequence[TraversalStep], ctx: Context) -> tuple[typed.Hop, ...]:
     """All hops, in the order in which they were written."""
     found: dict[int, typed.Hop | None] = {}
     edges = [_edge_type(step, ctx) for step in steps]
@@ -43,7 +43,7 @@ def resolve(steps: Sequence[Step], ctx: Context) -> tuple[typed.Hop, ...]:
     return tuple(hop for i in range(len(steps)) if (hop := found[i]) is not None)
 
 
-def _edge_type(step: Step, ctx: Context) -> EdgeType | None:
+def _edge_type(step: TraversalStep, ctx: Context) -> EdgeType | None:
     word = step.clause.word
     edge = ctx.catalog.edge(word.text)
     if edge is None:
@@ -52,13 +52,13 @@ def _edge_type(step: Step, ctx: Context) -> EdgeType | None:
         if word.text in ("contains", "starts_with"):
             hint = f"`{word.text}` between two variables is an edge; test a property: `$v.name …`"
         message = f"unknown edge `{word.text}`"
-        ctx.report(Code.UNKNOWN_EDGE, word.span, message, hint=hint)
+        ctx.report(QueryCode.UNKNOWN_EDGE, word.span, message, hint=hint)
     if step.edge is not None:
         step.edge.settle(edge)
     return edge
 
 
-def _is_known(step: Step, edge: EdgeType | None) -> bool:
+def _is_known(step: TraversalStep, edge: EdgeType | None) -> bool:
     """Whether the types of both ends follow already."""
     if edge is None:
         return False
@@ -67,7 +67,7 @@ def _is_known(step: Step, edge: EdgeType | None) -> bool:
     return any(end is not None and end.settled for end in (step.left, step.right))
 
 
-def _hop(step: Step, edge: EdgeType | None, ctx: Context) -> typed.Hop | None:
+def _hop(step: TraversalStep, edge: EdgeType | None, ctx: Context) -> typed.Hop | None:
     if edge is None:
         for end in (step.left, step.right):
             if end is not None and not end.settled:
@@ -95,7 +95,7 @@ def _hop(step: Step, edge: EdgeType | None, ctx: Context) -> typed.Hop | None:
     )
 
 
-def _direction(step: Step, edge: EdgeType) -> typed.Direction:
+def _direction(step: TraversalStep, edge: EdgeType) -> typed.Direction:
     if step.clause.undirected:
         return "both"
     left, right = _name(step.left), _name(step.right)
@@ -124,7 +124,7 @@ def _settle(
     if end.type is None or end.type.name == type_name:
         return True
     ctx.report(
-        Code.ENDPOINT_TYPE,
+        QueryCode.ENDPOINT_TYPE,
         written.span,
         f"`${written.text}` is a {end.type.name}, which does not fit here in `{clause.word.text}`",
         expected=f"a {type_name}: the edge runs {edge.source} -> {edge.target}",
@@ -132,11 +132,11 @@ def _settle(
     return False
 
 
-def _check_shape(step: Step, edge: EdgeType, ctx: Context) -> bool:
+def _check_shape(step: TraversalStep, edge: EdgeType, ctx: Context) -> bool:
     clause, ok = step.clause, True
     if clause.undirected and edge.source != edge.target:
         ctx.report(
-            Code.UNDIRECTED_ENDPOINTS,
+            QueryCode.UNDIRECTED_ENDPOINTS,
             clause.word.span,
             f"`<{clause.word.text}>` is only for edges between nodes of one type",
             hint=f"it runs {edge.source} -> {edge.target}; leave out the `<` and `>`",
@@ -147,7 +147,7 @@ def _check_shape(step: Step, edge: EdgeType, ctx: Context) -> bool:
     if clause.edge_variable is not None and not one_hop:
         message = f"`${clause.edge_variable.text}` cannot name the edges of several hops"
         ctx.report(
-            Code.BOUND_EDGE_HOPS,
+            QueryCode.BOUND_EDGE_HOPS,
             clause.edge_variable.span,
             message,
             hint="leave out the edge variable or the bounds",
@@ -170,7 +170,7 @@ def _bounds(clause: ast.Traversal, ctx: Context) -> tuple[int, int]:
     else:
         message, hint = f"{ctx.quote(bounds.span)} allows no number of hops", None
     ctx.report(
-        Code.HOP_BOUNDS,
+        QueryCode.HOP_BOUNDS,
         bounds.span,
         message,
         expected=f"{{low,high}} with 1 <= low <= high <= {HOPS_MAX}",

@@ -86,7 +86,7 @@ def _contiguous(values: pa.ChunkedArray) -> pa.Array:
     return joined
 
 
-class Kept:
+class KeptColumn:
     """A bounded cache of derived values, least recently used out first."""
 
     def __init__(self, bytes_max: int | None = None) -> None:
@@ -125,7 +125,7 @@ class Kept:
 class TableColumns:
     """Columns of one table version: whole and kept, or fetched for some rows."""
 
-    def __init__(self, table: Table | None, schema: pa.Schema, kept: Kept) -> None:
+    def __init__(self, table: Table | None, schema: pa.Schema, kept: KeptColumn) -> None:
         self.table = table
         self._schema = schema
         self._kept = kept

@@ -23,7 +23,7 @@ NOTED_ROWS = {IndexKind.TEXT: 10_000, IndexKind.VECTOR: 100_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class SearchedText:
     """A property that a query searches."""
 
     type_name: str
@@ -31,12 +31,12 @@ class Searched:
     kind: IndexKind
 
 
-def searched(read: typed.Read) -> tuple[Searched, ...]:
+def searched(read: typed.Read) -> tuple[SearchedText, ...]:
     """What a read searches, each once, in the order of its text."""
     return tuple(dict.fromkeys(_searched(read)))
 
 
-def _searched(read: typed.Read) -> Iterator[Searched]:
+def _searched(read: typed.Read) -> Iterator[SearchedText]:
     blocks = tuple(patterns(read))
     types = {node.name: node.type_name for block in blocks for node in block.nodes}
     exprs = [condition for block in blocks for condition in block.filters]
@@ -45,15 +45,15 @@ def _searched(read: typed.Read) -> Iterator[Searched]:
     for part in (part for expr in exprs for part in typed.walk(expr)):
         match part:
             case typed.TextMatch(variable=v, column=column) | typed.Bm25(variable=v, column=column):
-                yield Searched(type_name=types[v], column=column, kind=IndexKind.TEXT)
+                yield SearchedText(type_name=types[v], column=column, kind=IndexKind.TEXT)
             case typed.Nearest(variable=v, column=column):
-                yield Searched(type_name=types[v], column=column, kind=IndexKind.VECTOR)
+                yield SearchedText(type_name=types[v], column=column, kind=IndexKind.VECTOR)
             case _:
                 pass
 
 
 def index_notices(
-    what: Iterable[Searched], world: World, *, even_small: bool
+    what: Iterable[SearchedText], world: World, *, even_small: bool
 ) -> tuple[IndexNotice, ...]:
     """What is not covered. Without ``even_small`` only where it is so much that it matters."""
     found: list[IndexNotice] = []
@@ -75,7 +75,7 @@ def _is_wanted(node: NodeType, column: str) -> bool:
     return column not in node.key and any(column in group for group in node.indexes)
 
 
-def _notice(table: NodeTable, search: Searched, rows: int) -> IndexNotice:
+def _notice(table: NodeTable, search: SearchedText, rows: int) -> IndexNotice:
     none_yet = rows == table.row_count
     # Less than that optimize leaves as it is.
     step = "optimize" if none_yet or rows > LAG_MAX * table.row_count else "index build"

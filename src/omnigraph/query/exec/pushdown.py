@@ -37,7 +37,7 @@ _STORED: dict[Scalar, pa.DataType] = {Scalar.DATE: pa.int32(), Scalar.DATETIME: 
 """Days and instants are moved as the integers that they are stored as."""
 
 
-class _NotSayable(Exception):
+class _NotPushed(Exception):
     """This condition is not among those that Lance understands as we do."""
 
 
@@ -58,7 +58,7 @@ def to_lance_filter(
         return None
     try:
         return _condition(expr, values)
-    except _NotSayable:
+    except _NotPushed:
         return None
 
 
@@ -83,7 +83,7 @@ def _condition(expr: typed.Expr, values: Values) -> pc.Expression:
         case typed.Prop(type=kind) if kind.scalar is Scalar.BOOL and not kind.is_list:
             return _field(expr)
         case _:
-            raise _NotSayable
+            raise _NotPushed
 
 
 def _folded(parts: list[pc.Expression], join: Any, *, empty: bool) -> pc.Expression:
@@ -103,7 +103,7 @@ def _field(prop: typed.Prop) -> pc.Expression:
     kind = prop.type
     sayable = kind.scalar in _NUMBERS or kind.scalar in (Scalar.STRING, Scalar.BOOL)
     if kind.is_list or not sayable:
-        raise _NotSayable
+        raise _NotPushed
     return pc.field(prop.column)
 
 
@@ -118,7 +118,7 @@ def _comparison(expr: typed.Compare, values: Values) -> pc.Expression:
     if is_constant(left):
         op, left, right = numbers.MIRRORED[op], right, left
     if not isinstance(left, typed.Prop) or not is_constant(right):
-        raise _NotSayable
+        raise _NotPushed
     field, value, scalar = _field(left), values.of(right), left.type.scalar
     if value is None:
         return _truth(None)
@@ -128,7 +128,7 @@ def _comparison(expr: typed.Compare, values: Values) -> pc.Expression:
             return _always(left, moved)
         op, value = moved.op, moved.value
     elif scalar is Scalar.BOOL and op not in ("=", "!="):
-        raise _NotSayable
+        raise _NotPushed
     return numbers.COMPARE[op](field, pc.scalar(_literal(value, left)))
 
 

@@ -19,7 +19,7 @@ INDEXES_MAX = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _KnownIndex:
     fragments: tuple[Fragment, ...]
     index: TextIndex
 
@@ -28,7 +28,7 @@ class TextIndexes:
     """The newest few indexes."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, TableVersion], _Known] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, TableVersion], _KnownIndex] = OrderedDict()
         self._lock = RLock()
         self.builds = 0
         """How often an index was made from a whole column."""
@@ -45,7 +45,7 @@ class TextIndexes:
         with self._lock:
             known = self._known.get(key)
             if known is None:
-                known = _Known(
+                known = _KnownIndex(
                     fragments=table.layout.fragments, index=self._make(columns, column, key)
                 )
                 self._known[key] = known

@@ -21,7 +21,7 @@ from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
-from omnigraph.query.exec.columns import FETCH_COST, FETCHED_ROW_COST, Kept, TableColumns
+from omnigraph.query.exec.columns import FETCH_COST, FETCHED_ROW_COST, KeptColumn, TableColumns
 from omnigraph.query.exec.outputs import result_schema
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.exec.text_indexes import TextIndexes
@@ -70,7 +70,7 @@ class Caches:
     """Derived state of one graph, shared by all its snapshots."""
 
     def __init__(self, bytes_max: int | None = None) -> None:
-        self.kept = Kept(bytes_max)
+        self.kept = KeptColumn(bytes_max)
         self.texts = TextIndexes()
         self._spaces: dict[str, VertexSpace] = {}
         self._edges: dict[str, EdgeTopology] = {}

@@ -28,7 +28,7 @@ class Base(CommittedState, Protocol):
         ...
 
 
-class TableRows:
+class MutationRows:
     """Rows of one table as the columns that a ``where`` speaks of. Implements ``Columns``."""
 
     def __init__(self, rows: pa.Table) -> None:

@@ -14,7 +14,7 @@ from omnigraph.arrow.compute import pc
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values, holds
 from omnigraph.query.mutate.access import access
-from omnigraph.query.mutate.base import Base, Positions, TableRows, where_columns
+from omnigraph.query.mutate.base import Base, MutationRows, Positions, where_columns
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 
@@ -79,7 +79,7 @@ def _find(
     lookup = access(graph_type, where, values)
     if lookup is None:
         rows = base.scan(key, columns)
-        mask = holds(where, TableRows(rows), values)
+        mask = holds(where, MutationRows(rows), values)
         return np.flatnonzero(mask), rows.filter(pa.array(mask))
     if lookup.column == "id":
         columns = tuple(dict.fromkeys((*columns, *by_id)))
@@ -87,5 +87,5 @@ def _find(
     wanted = pa.array(sorted(lookup.values), pa.string())
     positions = base.positions(key, lookup.column, wanted)
     rows = base.rows_at(key, positions, columns)
-    mask = holds(where, TableRows(rows), values)
+    mask = holds(where, MutationRows(rows), values)
     return positions[mask], rows.filter(pa.array(mask))

@@ -19,7 +19,7 @@ import pyarrow as pa
 from omnigraph.errors import ConstraintError, ErrorKind, InternalError, Violation
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values, holds
-from omnigraph.query.mutate.base import Base, TableRows
+from omnigraph.query.mutate.base import Base, MutationRows
 from omnigraph.query.mutate.cells import cells
 from omnigraph.query.mutate.find import find_rows, whole_rows
 from omnigraph.query.mutate.images import Images
@@ -51,7 +51,7 @@ def write_type(
     graph_type: GraphType, statements: Sequence[Numbered], base: Base, values: Values
 ) -> tuple[TableDelta | None, int]:
     """The change of one table, None if there is none, and how many rows the statements met."""
-    work = _Work(graph_type, base, values)
+    work = _TableWrites(graph_type, base, values)
     # Inserts that follow each other are looked up and put together, however many they are.
     for is_insert, run in groupby(statements, lambda s: isinstance(s.statement, typed.Insert)):
         if is_insert:
@@ -62,7 +62,7 @@ def write_type(
     return work.delta(), work.affected
 
 
-class _Work:
+class _TableWrites:
     """The images of one type under construction."""
 
     def __init__(self, graph_type: GraphType, base: Base, values: Values) -> None:
@@ -93,7 +93,7 @@ class _Work:
         if fixed & set(assigned):
             raise InternalError(f"an update of {fixed & set(assigned)}, which never change")
         images = self._images
-        mask = holds(statement.where, TableRows(images.rows), self._values)
+        mask = holds(statement.where, MutationRows(images.rows), self._values)
         found = find_rows(
             self._base, self._type, statement.where, self._values, images.committed_ids
         )

@@ -21,7 +21,7 @@ from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.lexical import NO_ARITHMETIC_HINT
-from omnigraph.query.parse.state import State
+from omnigraph.query.parse.state import ParserState
 from omnigraph.query.parse.words import (
     COMPARISON_WORDS,
     COMPARISONS,
@@ -39,7 +39,7 @@ _ENDS_NAME = frozenset({*COMPARISONS, ",", "}", ")", "]"})
 """Punctuation behind `not`, `and` … that makes them ordinary names."""
 
 
-class Expressions(State, ABC):
+class Expressions(ParserState, ABC):
     """Reads expressions; blocks inside them are read by who knows clauses."""
 
     @abstractmethod

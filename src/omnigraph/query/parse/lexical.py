@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, LexicalProblem, holes, tokenize
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Token, TokenKind
-from omnigraph.query.findings import Findings
+from omnigraph.query.findings import QueryFindings
 from omnigraph.query.parse.codes import SyntaxCode
 
 _CODES = {kind: SyntaxCode[kind.name] for kind in LexicalKind}
@@ -35,13 +35,13 @@ class Readable:
     """Whether the text ends inside a string or comment, which was reported."""
 
 
-def read_tokens(findings: Findings) -> Readable:
+def read_tokens(findings: QueryFindings) -> Readable:
     """The tokens of the source in ``findings``; all that cannot be read is reported there."""
     tokens, problems = tokenize(findings.source)
     if not problems:
         return Readable(tokens=tokens, holes=frozenset(), cut_off=False)
     cut_off = any(p.kind in CUTS_OFF for p in problems)
-    repair = _Repair(findings, tokens)
+    repair = _TokenRepair(findings, tokens)
     for problem in sorted(problems, key=lambda p: p.span.start):
         repair.treat(problem)
     repaired = repair.tokens()
@@ -49,8 +49,8 @@ def read_tokens(findings: Findings) -> Readable:
     return Readable(tokens=repaired, holes=doubtful, cut_off=cut_off)
 
 
-class _Repair:
-    def __init__(self, findings: Findings, tokens: list[Token]) -> None:
+class _TokenRepair:
+    def __init__(self, findings: QueryFindings, tokens: list[Token]) -> None:
         self.findings = findings
         self.text = findings.source.text
         self.old = tokens

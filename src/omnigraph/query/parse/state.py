@@ -19,7 +19,7 @@ from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
-from omnigraph.query.findings import Findings
+from omnigraph.query.findings import QueryFindings
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.lexical import read_tokens
 from omnigraph.query.parse.words import BLOCK_PARTS, BOUNDARIES, COUNT_PARTS, STATEMENTS
@@ -40,10 +40,10 @@ class Commas(Enum):
     REQUIRED = auto()
 
 
-class State:
+class ParserState:
     """The place in the text, and the ways to complain about it."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: QueryFindings) -> None:
         self.findings = findings
         readable = read_tokens(findings)
         self.tokens = readable.tokens

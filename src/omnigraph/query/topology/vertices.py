@@ -38,7 +38,7 @@ class VertexSpace:
         self._joined: pa.StringArray | None = None
         self._hashes = _HashIndex()
         self._scans = 0
-        self._parts: dict[tuple[str, ...], _Part] = {}
+        self._parts: dict[tuple[str, ...], _VertexPart] = {}
         self._asked: dict[str, int] = {}
         """Single ids that were asked for lately; a number never changes."""
         self._lock = RLock()
@@ -143,7 +143,7 @@ class VertexSpace:
             own = numbers[start : start + len(ids)]
             start += len(ids)
             offsets = table.layout.offsets(fragment)
-            self._parts[fragment.files] = _Part(numbers=own, offsets=offsets)
+            self._parts[fragment.files] = _VertexPart(numbers=own, offsets=offsets)
 
     def _covers(self, fragment: Fragment, table: Table) -> bool:
         part = self._parts.get(fragment.files)
@@ -151,7 +151,7 @@ class VertexSpace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _VertexPart:
     """Numbers of the rows of one fragment, as far as they were live when it was read."""
 
     numbers: Vertices

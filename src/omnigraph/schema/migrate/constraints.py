@@ -14,7 +14,7 @@ Member = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ConstraintRule:
     """One ``@unique``, ``@index``, ``@range`` or ``@check``."""
 
     word: str
@@ -40,12 +40,12 @@ class Rule:
         return f"@{self.word}({', '.join(shown)})"
 
 
-def rules_of(graph_type: GraphType) -> list[Rule]:
+def rules_of(graph_type: GraphType) -> list[ConstraintRule]:
     """The rules of a type but its key, each once, in the order of declaration."""
 
-    def group(word: str, names: tuple[str, ...]) -> Rule:
+    def group(word: str, names: tuple[str, ...]) -> ConstraintRule:
         members = tuple(sorted((member(graph_type, n) for n in names), key=member_order))
-        return Rule(word=word, members=members)
+        return ConstraintRule(word=word, members=members)
 
     found = [group("unique", names) for names in graph_type.unique]
     # A key is an index on each of its members; that is said by the key.
@@ -54,7 +54,9 @@ def rules_of(graph_type: GraphType) -> list[Rule]:
     if isinstance(graph_type, NodeType):
         found += [range_rule(graph_type, r) for r in graph_type.ranges]
         found += [
-            Rule(word="check", members=(member(graph_type, c.property_name),), pattern=c.pattern)
+            ConstraintRule(
+                word="check", members=(member(graph_type, c.property_name),), pattern=c.pattern
+            )
             for c in graph_type.checks
         ]
     return list(dict.fromkeys(found))
@@ -65,10 +67,10 @@ def member_order(place: Member) -> tuple[bool, int]:
     return (False, place == "dst") if isinstance(place, str) else (True, place)
 
 
-def range_rule(graph_type: GraphType, bounds: Range) -> Rule:
+def range_rule(graph_type: GraphType, bounds: Range) -> ConstraintRule:
     """A range as a rule."""
     place = member(graph_type, bounds.property_name)
-    return Rule(word="range", members=(place,), low=bounds.low, high=bounds.high)
+    return ConstraintRule(word="range", members=(place,), low=bounds.low, high=bounds.high)
 
 
 def member(graph_type: GraphType, name: str) -> Member:
@@ -90,7 +92,7 @@ def key_text(graph_type: GraphType) -> str:
     return f"@key({', '.join(members)})" if members else "no key"
 
 
-def covers(wider: Rule, narrower: Rule) -> bool:
+def covers(wider: ConstraintRule, narrower: ConstraintRule) -> bool:
     """Whether whatever keeps the one range keeps the other."""
     low = wider.low is None or (narrower.low is not None and narrower.low >= wider.low)
     high = wider.high is None or (narrower.high is not None and narrower.high <= wider.high)

@@ -26,7 +26,7 @@ from omnigraph.schema.catalog import (
     Property,
 )
 from omnigraph.schema.compile import parse_schema
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.literals import literal_value
 from omnigraph.schema.migrate.codes import HintCode
 from omnigraph.schema.migrate.types import TypeChange, can_copy, type_change
@@ -93,8 +93,8 @@ class _Continued:
         self._names: dict[int, set[str]] = {}
         """Property names that each owner declares."""
         self._taken: dict[int, set[int]] = {}
-        self.findings = Findings(source)
-        self.warnings = Findings(source)
+        self.findings = SchemaFindings(source)
+        self.warnings = SchemaFindings(source)
         self.backfills: dict[int, Backfill] = {}
         """What this change fills rows with."""
         self._remembered: dict[int, Backfill] = {}

@@ -27,7 +27,7 @@ from omnigraph.schema.catalog import (
     PropertyType,
     Range,
 )
-from omnigraph.schema.migrate.constraints import Member, Rule, member, rules_of
+from omnigraph.schema.migrate.constraints import ConstraintRule, Member, member, rules_of
 
 Fact = tuple[str, Any]
 """What is said, and for facts that stand side by side which one."""
@@ -199,7 +199,7 @@ def _common(
     }
 
 
-def _rules(thing: Thing) -> list[Rule]:
+def _rules(thing: Thing) -> list[ConstraintRule]:
     return [which for (what, which), _ in thing.facts.items() if what == "rule"]
 
 

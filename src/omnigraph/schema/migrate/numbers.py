@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.schema.catalog import Backfill
-from omnigraph.schema.migrate.constraints import Rule, member_order
+from omnigraph.schema.migrate.constraints import ConstraintRule, member_order
 from omnigraph.schema.migrate.facts import Thing, Things
 
 
@@ -41,7 +41,7 @@ def renumber(things: Things, numbers: Mapping[int, int]) -> Things:
         return things
 
     def moved(value: Any) -> Any:
-        if isinstance(value, Rule):
+        if isinstance(value, ConstraintRule):
             members = tuple(moved(m) for m in value.members)
             return replace(value, members=tuple(sorted(members, key=member_order)))
         if isinstance(value, Backfill):

@@ -20,7 +20,7 @@ from omnigraph.schema.catalog import (
     InterfaceType,
     NodeType,
 )
-from omnigraph.schema.migrate.constraints import Rule, covers, key_of, key_text, rules_of
+from omnigraph.schema.migrate.constraints import ConstraintRule, covers, key_of, key_text, rules_of
 from omnigraph.schema.migrate.desired import Desired
 from omnigraph.schema.migrate.properties import MANY, PropertySteps, harmless, owner_kind, refused
 from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind
@@ -256,7 +256,7 @@ class _Planner:
             yield self._step(after, StepKind.UPDATE_TYPE_METADATA)
 
 
-def needs_check(rule: Rule, old: Sequence[Rule]) -> bool:
+def needs_check(rule: ConstraintRule, old: Sequence[ConstraintRule]) -> bool:
     """Whether rows that keep the old rules may break this one."""
     if rule.word == "index":
         return False

@@ -17,7 +17,7 @@ from omnigraph.errors import SchemaError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migrate.aliases import aliases_of, one_numbering
-from omnigraph.schema.migrate.constraints import Rule
+from omnigraph.schema.migrate.constraints import ConstraintRule
 from omnigraph.schema.migrate.desired import resolve
 from omnigraph.schema.migrate.facts import Fact, Facts, Thing, Things, catalog_of, things_of
 from omnigraph.schema.migrate.numbers import renumber, same_additions
@@ -266,7 +266,7 @@ class _Merge:
     def _with_members(self, fact: Fact) -> Prefer | None:
         """The side that a rule about something revived comes from."""
         which = fact[1]
-        members = which.members if isinstance(which, Rule) else (which,)
+        members = which.members if isinstance(which, ConstraintRule) else (which,)
         return next((self._revived[m] for m in members if m in self._revived), None)
 
     # -- the whole -------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def _references(thing: Thing) -> Iterable[tuple[Fact, int]]:
     for fact, value in thing.facts.items():
         what, which = fact
         members: Sequence[Any] = ()
-        if isinstance(which, Rule):
+        if isinstance(which, ConstraintRule):
             members = which.members
         elif what == "implements":
             members = (which,)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from omnigraph.schema.catalog import Backfill
-from omnigraph.schema.migrate.constraints import Rule
+from omnigraph.schema.migrate.constraints import ConstraintRule
 from omnigraph.schema.migrate.facts import Fact, Thing
 
 MISSING = object()
@@ -52,7 +52,7 @@ def fact_text(fact: Fact, value: Any, find: Callable[[int], Thing]) -> str:
         return "nothing"
     if value is UNKNOWN:
         return "not known"
-    if isinstance(which, Rule):
+    if isinstance(which, ConstraintRule):
         return f"@{which.word}"
     if what in ("source", "target") and isinstance(value, int):
         return find(value).name

@@ -13,8 +13,8 @@ from typing import Literal
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.codes import Code
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.codes import SchemaCode
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.literals import literal_hint, literal_value
 from omnigraph.schema.resolve import annotation, property_type
 from omnigraph.schema.words import ANNOTATIONS
@@ -51,7 +51,7 @@ _PROPERTY_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
 
 
 def check_annotations(
-    annotations: Iterable[ast.AnnotationDecl], place: Place, findings: Findings
+    annotations: Iterable[ast.AnnotationDecl], place: Place, findings: SchemaFindings
 ) -> None:
     """Place, number and arguments of the annotations of one target."""
     seen: set[str] = set()
@@ -63,25 +63,25 @@ def check_annotations(
         if place not in _PLACES[word]:
             message = f"`@{word}` has no meaning on this {place}"
             hint = _MISPLACED_HINTS.get(word)
-            findings.add(Code.ANNOTATION_MISPLACED, a.span, message, hint=hint)
+            findings.add(SchemaCode.ANNOTATION_MISPLACED, a.span, message, hint=hint)
         elif word in seen:
-            findings.add(Code.REPEATED_ANNOTATION, a.span, f"`@{word}` stands here twice")
+            findings.add(SchemaCode.REPEATED_ANNOTATION, a.span, f"`@{word}` stands here twice")
         seen.add(word)
 
 
-def _check_arguments(a: ast.AnnotationDecl, place: Place, findings: Findings) -> None:
+def _check_arguments(a: ast.AnnotationDecl, place: Place, findings: SchemaFindings) -> None:
     word = a.name.text
     names: set[str] = set()
     for name, _ in a.arguments:
         if name.text in names:
             message = f"argument `{name}` of `@{word}` is given twice"
-            findings.add(Code.ANNOTATION_ARGUMENT, name.span, message)
+            findings.add(SchemaCode.ANNOTATION_ARGUMENT, name.span, message)
         names.add(name.text)
     if word not in ("description", "instruction", "rename_from", "embed", "backfill"):
         return
     if a.value is None or (word != "backfill" and not a.value.text.strip()):
         message = f"`@{word}` needs a value that is not blank"
-        findings.add(Code.ANNOTATION_ARGUMENT, a.span, message)
+        findings.add(SchemaCode.ANNOTATION_ARGUMENT, a.span, message)
     elif word == "rename_from":
         _check_rename(a.value, place, findings)
     allowed = ("model",) if word == "embed" else ()
@@ -89,21 +89,21 @@ def _check_arguments(a: ast.AnnotationDecl, place: Place, findings: Findings) ->
         if name.text not in allowed:
             message = f"`@{word}` has no argument `{name}`"
             hint = did_you_mean(name.text, allowed)
-            findings.add(Code.ANNOTATION_ARGUMENT, name.span, message, hint=hint)
+            findings.add(SchemaCode.ANNOTATION_ARGUMENT, name.span, message, hint=hint)
         elif value.kind != "string" or not value.text.strip():
             message = f"argument `{name}` of `@{word}` needs a text that is not blank"
-            findings.add(Code.ANNOTATION_ARGUMENT, value.span, message)
+            findings.add(SchemaCode.ANNOTATION_ARGUMENT, value.span, message)
 
 
-def _check_rename(value: ast.Value, place: Place, findings: Findings) -> None:
+def _check_rename(value: ast.Value, place: Place, findings: SchemaFindings) -> None:
     on_type = place in _ON_TYPES
     if not (_TYPE_NAME if on_type else _PROPERTY_NAME).fullmatch(value.text):
         expected = "the former name of this type" if on_type else "the former name of this property"
         message = "`@rename_from` does not hold a possible name"
-        findings.add(Code.ANNOTATION_ARGUMENT, value.span, message, expected=expected)
+        findings.add(SchemaCode.ANNOTATION_ARGUMENT, value.span, message, expected=expected)
 
 
-def check_backfill(properties: Iterable[ast.PropertyDecl], findings: Findings) -> None:
+def check_backfill(properties: Iterable[ast.PropertyDecl], findings: SchemaFindings) -> None:
     """A literal in ``@backfill`` is a value of its property. Names are looked up in a graph."""
     for p in properties:
         given, own = annotation(p, "backfill"), property_type(p.type)
@@ -111,7 +111,7 @@ def check_backfill(properties: Iterable[ast.PropertyDecl], findings: Findings) -
             continue
         if literal_value(given.value, own) is None:
             findings.add(
-                Code.ANNOTATION_ARGUMENT,
+                SchemaCode.ANNOTATION_ARGUMENT,
                 given.value.span,
                 f"`@backfill` of `{p.name}` holds no value of `{own}`",
                 hint=literal_hint(own),
@@ -121,7 +121,7 @@ def check_backfill(properties: Iterable[ast.PropertyDecl], findings: Findings) -
 def check_embed(
     declared: Iterable[ast.PropertyDecl],
     available: Iterable[ast.PropertyDecl],
-    findings: Findings,
+    findings: SchemaFindings,
 ) -> None:
     """``@embed`` stands on a vector and names a text property among the available ones."""
     texts = {p.name.text: property_type(p.type) for p in available}
@@ -132,20 +132,20 @@ def check_embed(
             own = property_type(p.type)
             if own is not None and own.scalar is not Scalar.VECTOR:
                 message = f"`@embed` on `{p.name}`, which is no vector but `{own}`"
-                findings.add(Code.EMBED_TARGET, a.span, message, expected="`Vector(n)`")
+                findings.add(SchemaCode.EMBED_TARGET, a.span, message, expected="`Vector(n)`")
             if a.value is not None and a.value.text.strip():
                 _check_embed_source(a.value, texts, findings)
 
 
 def _check_embed_source(
-    value: ast.Value, texts: Mapping[str, PropertyType | None], findings: Findings
+    value: ast.Value, texts: Mapping[str, PropertyType | None], findings: SchemaFindings
 ) -> None:
     if value.text not in texts:
         message = f"`@embed` names an unknown property `{value.text}`"
         hint = did_you_mean(value.text, texts)
-        findings.add(Code.EMBED_SOURCE, value.span, message, hint=hint)
+        findings.add(SchemaCode.EMBED_SOURCE, value.span, message, hint=hint)
         return
     found = texts[value.text]
     if found is not None and (found.is_list or found.scalar is not Scalar.STRING):
         message = f"`@embed` names `{value.text}`, which is no text but `{found}`"
-        findings.add(Code.EMBED_SOURCE, value.span, message, expected="a `String` property")
+        findings.add(SchemaCode.EMBED_SOURCE, value.span, message, expected="a `String` property")

@@ -10,8 +10,8 @@ import warnings
 
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.codes import Code
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.codes import SchemaCode
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.resolve import INTEGER_LIMITS, as_name, bound_value
 from omnigraph.schema.rules.groups import Types, report_unknown
 from omnigraph.schema.words import CARD_MAX
@@ -20,7 +20,7 @@ _SHAPES = {"range": "@range(property, low..high)", "check": '@check(property, "r
 
 
 def check_value_constraints(
-    owner: ast.NodeDecl | ast.EdgeDecl, types: Types, findings: Findings
+    owner: ast.NodeDecl | ast.EdgeDecl, types: Types, findings: SchemaFindings
 ) -> None:
     """``@range`` and ``@check`` of a declaration."""
     for c in owner.constraints:
@@ -29,7 +29,7 @@ def check_value_constraints(
             continue
         if isinstance(owner, ast.EdgeDecl):
             message = f"`@{word}` is not possible on edges"
-            findings.add(Code.CONSTRAINT_ON_EDGE, c.span, message)
+            findings.add(SchemaCode.CONSTRAINT_ON_EDGE, c.span, message)
             continue
         name = as_name(c.arguments[0])
         second = c.arguments[1] if len(c.arguments) == 2 else None
@@ -43,37 +43,39 @@ def check_value_constraints(
         else:
             message = f"`@{word}` does not have the right arguments"
             expected = f"`{_SHAPES[word]}`"
-            findings.add(Code.CONSTRAINT_ARGUMENTS, c.span, message, expected=expected)
+            findings.add(SchemaCode.CONSTRAINT_ARGUMENTS, c.span, message, expected=expected)
 
 
 def _is_string(argument: ast.ConstraintArgument | None) -> bool:
     return isinstance(argument, ast.Value) and argument.kind == "string"
 
 
-def _known(owner: ast.NodeDecl, name: ast.Name, types: Types, findings: Findings) -> bool:
+def _known(owner: ast.NodeDecl, name: ast.Name, types: Types, findings: SchemaFindings) -> bool:
     if name.text not in types:
         report_unknown(owner.name, name, types, findings)
     return name.text in types
 
 
 def _check_range(
-    name: ast.Name, bounds: ast.RangeValue, found: PropertyType | None, findings: Findings
+    name: ast.Name, bounds: ast.RangeValue, found: PropertyType | None, findings: SchemaFindings
 ) -> None:
     if found is None:
         return
     if found.is_list or not found.scalar.is_numeric:
         message = f"`@range` is not possible on `{name}` of type `{found}`"
-        findings.add(Code.RANGE_TYPE, name.span, message, expected="a single number")
+        findings.add(SchemaCode.RANGE_TYPE, name.span, message, expected="a single number")
         return
     low, high = (
         None if b is None else bound_value(b, found.scalar) for b in (bounds.low, bounds.high)
     )
     if (low is None) != (bounds.low is None) or (high is None) != (bounds.high is None):
         message = f"`{name}` is `{found.scalar}`, and a bound is no such value"
-        findings.add(Code.RANGE_BOUND, bounds.span, message, hint=_bound_hint(found.scalar))
+        findings.add(SchemaCode.RANGE_BOUND, bounds.span, message, hint=_bound_hint(found.scalar))
     elif low is not None and high is not None and low > high:
         message = f"no value is between {low} and {high}"
-        findings.add(Code.RANGE_EMPTY, bounds.span, message, hint="the lower bound comes first")
+        findings.add(
+            SchemaCode.RANGE_EMPTY, bounds.span, message, hint="the lower bound comes first"
+        )
 
 
 def _bound_hint(scalar: Scalar) -> str:
@@ -84,13 +86,13 @@ def _bound_hint(scalar: Scalar) -> str:
     return f"the largest `{scalar}` is about {largest}; leave a bound out to have none"
 
 
-def _check_check(name: ast.Name, found: PropertyType | None, findings: Findings) -> None:
+def _check_check(name: ast.Name, found: PropertyType | None, findings: SchemaFindings) -> None:
     if found is not None and (found.is_list or found.scalar is not Scalar.STRING):
         message = f"`@check` is not possible on `{name}` of type `{found}`"
-        findings.add(Code.CHECK_TYPE, name.span, message, expected="a single `String`")
+        findings.add(SchemaCode.CHECK_TYPE, name.span, message, expected="a single `String`")
 
 
-def _check_pattern(pattern: ast.ConstraintArgument | None, findings: Findings) -> None:
+def _check_pattern(pattern: ast.ConstraintArgument | None, findings: SchemaFindings) -> None:
     if not isinstance(pattern, ast.Value):
         return
     try:
@@ -100,15 +102,15 @@ def _check_pattern(pattern: ast.ConstraintArgument | None, findings: Findings) -
             re.compile(pattern.text)
     except (re.error, OverflowError, RecursionError, Warning) as error:
         message = f"invalid regular expression: {error}"
-        findings.add(Code.CHECK_PATTERN, pattern.span, message)
+        findings.add(SchemaCode.CHECK_PATTERN, pattern.span, message)
 
 
-def check_card(card: ast.CardDecl, findings: Findings) -> None:
+def check_card(card: ast.CardDecl, findings: SchemaFindings) -> None:
     """The bounds are in order and can be counted."""
     high = card.high if card.high is not None else card.low
     if card.low > high:
         message = f"no number of edges is between {card.low} and {high}"
-        findings.add(Code.CARD_BOUNDS, card.span, message, hint="the lower bound comes first")
+        findings.add(SchemaCode.CARD_BOUNDS, card.span, message, hint="the lower bound comes first")
     elif high > CARD_MAX:
         message = f"a bound exceeds {CARD_MAX}"
-        findings.add(Code.CARD_BOUNDS, card.span, message)
+        findings.add(SchemaCode.CARD_BOUNDS, card.span, message)

@@ -7,30 +7,30 @@ from collections.abc import Iterable
 from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema import ast
-from omnigraph.schema.codes import Code
-from omnigraph.schema.findings import Findings
+from omnigraph.schema.codes import SchemaCode
+from omnigraph.schema.findings import SchemaFindings
 from omnigraph.schema.resolve import ExpandedNode, annotation, property_type
 from omnigraph.schema.words import RESERVED_EDGE_NAMES, RESERVED_NAMES
 
 
-def check_declares_something(schema: ast.SchemaDecl, findings: Findings) -> None:
+def check_declares_something(schema: ast.SchemaDecl, findings: SchemaFindings) -> None:
     """A graph without types could never hold anything: the wrong file, most likely."""
     if not (schema.interfaces or schema.nodes or schema.edges):
         end = len(findings.source.text)
         findings.add(
-            Code.EMPTY_SCHEMA,
+            SchemaCode.EMPTY_SCHEMA,
             Span(start=end, end=end),
             "a schema needs at least one type",
             hint="declare one, for example `node Person { name: String @key }`",
         )
 
 
-def check_declared_once(schema: ast.SchemaDecl, findings: Findings) -> None:
+def check_declared_once(schema: ast.SchemaDecl, findings: SchemaFindings) -> None:
     """Interfaces, nodes and edges are three name spaces; edges are compared without case."""
-    spaces: list[tuple[str, Code, Iterable[ast.Declaration]]] = [
-        ("interface", Code.DUPLICATE_INTERFACE, schema.interfaces),
-        ("node type", Code.DUPLICATE_NODE, schema.nodes),
-        ("edge type", Code.DUPLICATE_EDGE, schema.edges),
+    spaces: list[tuple[str, SchemaCode, Iterable[ast.Declaration]]] = [
+        ("interface", SchemaCode.DUPLICATE_INTERFACE, schema.interfaces),
+        ("node type", SchemaCode.DUPLICATE_NODE, schema.nodes),
+        ("edge type", SchemaCode.DUPLICATE_EDGE, schema.edges),
     ]
     for what, code, declarations in spaces:
         seen: set[str] = set()
@@ -43,35 +43,35 @@ def check_declared_once(schema: ast.SchemaDecl, findings: Findings) -> None:
         first = folded.setdefault(edge.name.text.lower(), edge.name.text)
         if first != edge.name.text:
             findings.add(
-                Code.EDGE_CASE_COLLISION,
+                SchemaCode.EDGE_CASE_COLLISION,
                 edge.name.span,
                 f"edge type `{edge.name}` collides with `{first}`",
                 hint="queries find edges without regard to upper and lower case",
             )
 
 
-def check_properties(owner: ast.Declaration, findings: Findings) -> None:
+def check_properties(owner: ast.Declaration, findings: SchemaFindings) -> None:
     """No name twice, no reserved name."""
     seen: set[str] = set()
     for p in owner.properties:
         name = p.name
         if name.text in seen:
             message = f"property `{owner.name}.{name}` is declared twice"
-            findings.add(Code.DUPLICATE_PROPERTY, name.span, message)
+            findings.add(SchemaCode.DUPLICATE_PROPERTY, name.span, message)
         seen.add(name.text)
         if name.text in RESERVED_NAMES:
             message = f"property name `{name}` is reserved"
-            findings.add(Code.RESERVED_NAME, name.span, message, hint="choose another name")
+            findings.add(SchemaCode.RESERVED_NAME, name.span, message, hint="choose another name")
         if isinstance(owner, ast.EdgeDecl) and name.text in RESERVED_EDGE_NAMES:
             findings.add(
-                Code.RESERVED_EDGE_NAME,
+                SchemaCode.RESERVED_EDGE_NAME,
                 name.span,
                 f"property name `{name}` is reserved on edges",
                 hint="every edge has an id, a source and a target already; choose another name",
             )
 
 
-def check_endpoints(schema: ast.SchemaDecl, findings: Findings) -> None:
+def check_endpoints(schema: ast.SchemaDecl, findings: SchemaFindings) -> None:
     """Edges run between declared node types."""
     nodes = {n.name.text for n in schema.nodes}
     for edge in schema.edges:
@@ -79,11 +79,11 @@ def check_endpoints(schema: ast.SchemaDecl, findings: Findings) -> None:
             if end.text not in nodes:
                 message = f"unknown node type `{end}` in edge `{edge.name}`"
                 hint = did_you_mean(end.text, nodes)
-                findings.add(Code.UNKNOWN_ENDPOINT, end.span, message, hint=hint)
+                findings.add(SchemaCode.UNKNOWN_ENDPOINT, end.span, message, hint=hint)
 
 
 def check_implements(
-    node: ast.NodeDecl, interfaces: Iterable[ast.InterfaceDecl], findings: Findings
+    node: ast.NodeDecl, interfaces: Iterable[ast.InterfaceDecl], findings: SchemaFindings
 ) -> None:
     """A node names declared interfaces, each once."""
     known = {i.name.text for i in interfaces}
@@ -91,25 +91,25 @@ def check_implements(
     for name in node.implements:
         if name.text in seen:
             message = f"node `{node.name}` implements `{name}` twice"
-            findings.add(Code.REPEATED_INTERFACE, name.span, message)
+            findings.add(SchemaCode.REPEATED_INTERFACE, name.span, message)
         elif name.text not in known:
             message = f"unknown interface `{name}`"
             hint = did_you_mean(name.text, known)
-            findings.add(Code.UNKNOWN_INTERFACE, name.span, message, hint=hint)
+            findings.add(SchemaCode.UNKNOWN_INTERFACE, name.span, message, hint=hint)
         seen.add(name.text)
 
 
 _ID_HINT = "write `id: String @key` as the only key member, or choose another name"
 
 
-def check_id_of_interface(interface: ast.InterfaceDecl, findings: Findings) -> None:
+def check_id_of_interface(interface: ast.InterfaceDecl, findings: SchemaFindings) -> None:
     """A property called id in an interface must be able to be the id of a node."""
     for p in interface.properties:
         if p.name.text == "id" and not (_is_string(p) and annotation(p, "key")):
             _report_id(interface.name, p.name, findings)
 
 
-def check_id_of_node(node: ExpandedNode, findings: Findings) -> None:
+def check_id_of_node(node: ExpandedNode, findings: SchemaFindings) -> None:
     """A property called id *is* the entity id, so it must be a String and the whole key."""
     key = [g.names for g in node.groups if g.word == "key"]
     for p in node.decl.properties:
@@ -127,6 +127,6 @@ def _is_string(prop: ast.PropertyDecl) -> bool:
     return resolved is not None and str(resolved) == "String"
 
 
-def _report_id(owner: ast.Name, at: ast.Name, findings: Findings) -> None:
+def _report_id(owner: ast.Name, at: ast.Name, findings: SchemaFindings) -> None:
     message = f"property `{owner}.id` is not the entity id"
-    findings.add(Code.ID_PROPERTY, at.span, message, hint=_ID_HINT)
+    findings.add(SchemaCode.ID_PROPERTY, at.span, message, hint=_ID_HINT)

@@ -34,7 +34,7 @@ from omnigraph.spark.check.subject import FILE, LINE, Read, Subject
 from omnigraph.spark.check.values import ValuesAsked, tell_values
 from omnigraph.spark.errors import task
 from omnigraph.spark.scan import Scan
-from omnigraph.storage.pieces import Piece
+from omnigraph.storage.pieces import FilePiece
 from omnigraph.write.rules.repeats import find_repeats
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _send_input(
 
 def _send_committed(
     scans: Sequence[Scan],
-    work: Sequence[tuple[int, Piece]],
+    work: Sequence[tuple[int, FilePiece]],
     topics: Wanted,
     buckets: int,
     by_id: bool,

@@ -22,7 +22,7 @@ from omnigraph.spark.check.subject import Read, Subject
 from omnigraph.spark.check.values import broken_values
 from omnigraph.spark.errors import task
 from omnigraph.spark.scan import Scan
-from omnigraph.storage.pieces import Piece
+from omnigraph.storage.pieces import FilePiece
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -129,7 +129,7 @@ def _digest_input(reading: _Reading, batches: Iterable[pa.RecordBatch]) -> Itera
 
 def _digest_committed(
     scans: Sequence[Scan],
-    work: Sequence[tuple[int, Piece]],
+    work: Sequence[tuple[int, FilePiece]],
     topics: Mapping[int, Topic],
     buckets: int,
     numbers: Iterable[pa.RecordBatch],

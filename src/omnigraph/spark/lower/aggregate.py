@@ -18,8 +18,8 @@ from omnigraph.query import typed
 from omnigraph.query.plan.nodes import Aggregate
 from omnigraph.schema.catalog import PropertyType
 from omnigraph.spark.lower.blocks import with_answers
-from omnigraph.spark.lower.expressions import Expressions
-from omnigraph.spark.lower.lowering import Lowering, Scope
+from omnigraph.spark.lower.expressions import LoweredExpressions
+from omnigraph.spark.lower.lowering import LoweredScope, Lowering
 from omnigraph.spark.lower.weights import total
 
 
@@ -35,7 +35,7 @@ def counts_rows(step: Aggregate) -> bool:
 
 def aggregate(low: Lowering, step: Aggregate, names: list[str]) -> DataFrame:
     """One row per group; its columns have these names."""
-    frame = low.frame(step.input, Scope(counted=counts_rows(step)))
+    frame = low.frame(step.input, LoweredScope(counted=counts_rows(step)))
     frame, answers = with_answers(low, frame, [o.value for o in step.outputs])
     expressions = low.expressions(answers)
     given: list[Column] = [] if frame.weight is None else [F.col(frame.weight)]
@@ -60,7 +60,7 @@ def aggregate(low: Lowering, step: Aggregate, names: list[str]) -> DataFrame:
     return _grouped(rows, keys, made, names)
 
 
-def _operand(low: Lowering, expressions: Expressions, expr: typed.Expr) -> Column:
+def _operand(low: Lowering, expressions: LoweredExpressions, expr: typed.Expr) -> Column:
     if isinstance(expr, typed.Entity):
         return low.slots.column(expr.variable)
     return expressions.column(expr)

@@ -22,15 +22,15 @@ from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import SCORES
 from omnigraph.query.plan.nodes import Attach, Outer, Plan, Semi, outer_variables
-from omnigraph.spark.lower.frame import Frame
-from omnigraph.spark.lower.lowering import Lowering, Scope
+from omnigraph.spark.lower.frame import LoweredFrame
+from omnigraph.spark.lower.lowering import LoweredScope, Lowering
 from omnigraph.spark.lower.weights import total
 
 _ELSEWHERE = (typed.Exists, typed.CountOf, typed.TextMatch)
 """What Spark cannot say of a row by looking at its columns."""
 
 
-def semi(low: Lowering, step: Semi, scope: Scope) -> Frame:
+def semi(low: Lowering, step: Semi, scope: LoweredScope) -> LoweredFrame:
     """Rows for which the block has a solution, or has none."""
     frame = low.light(low.frame(step.input, scope))
     outer = sorted(outer_variables(step.block))
@@ -41,7 +41,7 @@ def semi(low: Lowering, step: Semi, scope: Scope) -> Frame:
     return frame.with_rows(df, reads=inside.reads)
 
 
-def attach(low: Lowering, step: Attach, scope: Scope) -> Frame:
+def attach(low: Lowering, step: Attach, scope: LoweredScope) -> LoweredFrame:
     """Left outer join: rows without a solution stay once, with nulls."""
     frame = low.light(low.frame(step.input, scope))
     outer = sorted(outer_variables(step.block))
@@ -54,7 +54,7 @@ def attach(low: Lowering, step: Attach, scope: Scope) -> Frame:
     return replace(grown, before=frame)
 
 
-def filtered(low: Lowering, frame: Frame, conditions: Sequence[typed.Expr]) -> Frame:
+def filtered(low: Lowering, frame: LoweredFrame, conditions: Sequence[typed.Expr]) -> LoweredFrame:
     """Rows for which all conditions are true; those that Spark answers by itself come first."""
     heavy = [c for c in conditions if any(isinstance(e, _ELSEWHERE) for e in typed.walk(c))]
     plain = [c for c in conditions if c not in heavy]
@@ -68,8 +68,8 @@ def filtered(low: Lowering, frame: Frame, conditions: Sequence[typed.Expr]) -> F
 
 
 def with_answers(
-    low: Lowering, frame: Frame, expressions: Iterable[typed.Expr]
-) -> tuple[Frame, dict[typed.Expr, str]]:
+    low: Lowering, frame: LoweredFrame, expressions: Iterable[typed.Expr]
+) -> tuple[LoweredFrame, dict[typed.Expr, str]]:
     """The frame with a column for each block, text test and score in the expressions, and the
     names of these columns.
     """
@@ -89,7 +89,7 @@ def with_answers(
     return frame, names
 
 
-def _searched(low: Lowering, frame: Frame, test: typed.TextMatch, name: str) -> Frame:
+def _searched(low: Lowering, frame: LoweredFrame, test: typed.TextMatch, name: str) -> LoweredFrame:
     """The rows with whether the node of each passes a text test; one that is null does not."""
     found = low.searches.matching(test, low.slots.types[test.variable].name)
     node = low.sources.fresh("found")
@@ -99,7 +99,9 @@ def _searched(low: Lowering, frame: Frame, test: typed.TextMatch, name: str) -> 
     return replace(frame.with_rows(df), before=frame)
 
 
-def _answered(low: Lowering, frame: Frame, expr: typed.Exists | typed.CountOf, name: str) -> Frame:
+def _answered(
+    low: Lowering, frame: LoweredFrame, expr: typed.Exists | typed.CountOf, name: str
+) -> LoweredFrame:
     """The rows with whether, or how often, a block has a solution for each."""
     outer, block = list(expr.block.outer), low.plan.blocks[expr.block]
     counted = isinstance(expr, typed.CountOf)
@@ -116,7 +118,9 @@ def _answered(low: Lowering, frame: Frame, expr: typed.Exists | typed.CountOf, n
     return replace(frame.with_rows(df, reads=inside.reads), before=frame)
 
 
-def _inside(low: Lowering, block: Plan, frame: Frame, outer: list[str], *, counted: bool) -> Frame:
+def _inside(
+    low: Lowering, block: Plan, frame: LoweredFrame, outer: list[str], *, counted: bool
+) -> LoweredFrame:
     """The solutions of a block, tagged with the ids of the rows that they belong to."""
     if not outer:
         raise InternalError("a block that mentions nothing outside of it")
@@ -127,8 +131,8 @@ def _inside(low: Lowering, block: Plan, frame: Frame, outer: list[str], *, count
     source = frame.simplest(outer)
     df = source.df.select(*names).dropDuplicates(ids)
     df = df.select(*names, *(F.col(i).alias(t) for i, t in zip(ids, tags, strict=True)))
-    start = Frame(df=df, variables=frozenset(outer), tags=tuple(tags), reads=source.reads)
-    return low.frame(block, Scope(outer=start, counted=counted))
+    start = LoweredFrame(df=df, variables=frozenset(outer), tags=tuple(tags), reads=source.reads)
+    return low.frame(block, LoweredScope(outer=start, counted=counted))
 
 
 def _same(low: Lowering, outer: list[str], tags: tuple[str, ...]) -> Column:
@@ -137,7 +141,7 @@ def _same(low: Lowering, outer: list[str], tags: tuple[str, ...]) -> Column:
     return reduce(lambda a, b: a & b, pairs)
 
 
-def outer_rows(low: Lowering, step: Outer, scope: Scope) -> Frame:
+def outer_rows(low: Lowering, step: Outer, scope: LoweredScope) -> LoweredFrame:
     """The rows that a block starts from."""
     if scope.outer is None:
         raise InternalError("a block outside of a block")

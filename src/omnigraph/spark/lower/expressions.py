@@ -31,7 +31,7 @@ from omnigraph.spark.lower.frame import Slots
 from omnigraph.spark.lower.literals import literal, number_literal, truth
 
 
-class Expressions:
+class LoweredExpressions:
     """Expressions over the rows of a frame."""
 
     def __init__(

@@ -147,7 +147,7 @@ def _introduced(step: Plan, catalog: Catalog) -> dict[str, _Type]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class LoweredFrame:
     """Rows that bind variables."""
 
     df: DataFrame
@@ -163,10 +163,10 @@ class Frame:
     """What the rows are sorted by, to sort them again after a step that mixes them."""
     reads: int = 1
     """How many reads of tables stand in the DataFrame's plan, each as often as it is there."""
-    before: Frame | None = None
+    before: LoweredFrame | None = None
     """A simpler frame with the same bindings of those variables that it has."""
 
-    def with_rows(self, df: DataFrame, *more: str, reads: int = 0) -> Frame:
+    def with_rows(self, df: DataFrame, *more: str, reads: int = 0) -> LoweredFrame:
         """Other rows, and perhaps more variables; ``reads`` are those that came with them."""
         return replace(
             self,
@@ -176,14 +176,14 @@ class Frame:
             before=None,
         )
 
-    def simplest(self, variables: Iterable[str]) -> Frame:
+    def simplest(self, variables: Iterable[str]) -> LoweredFrame:
         """The simplest frame that has the bindings of these variables."""
         found, wanted = self, frozenset(variables)
         while found.before is not None and wanted <= found.before.variables:
             found = found.before
         return found
 
-    def only(self, variables: Iterable[str], slots: Slots) -> Frame:
+    def only(self, variables: Iterable[str], slots: Slots) -> LoweredFrame:
         """Some of the variables; tags, weights and scores stay."""
         kept = [v for v in sorted(self.variables) if v in set(variables)]
         names = [name for v in kept for name in slots.names(v)]

@@ -21,22 +21,22 @@ from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan
 from omnigraph.schema.catalog import Catalog
-from omnigraph.spark.lower.expressions import Expressions
-from omnigraph.spark.lower.frame import Frame, Slots, slots_of
+from omnigraph.spark.lower.expressions import LoweredExpressions
+from omnigraph.spark.lower.frame import LoweredFrame, Slots, slots_of
 from omnigraph.spark.lower.search import Search, Searches
 from omnigraph.spark.lower.sources import Sources, Tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class LoweredScope:
     """Where a step stands."""
 
-    outer: Frame | None = None
+    outer: LoweredFrame | None = None
     """The rows that the enclosing block hands in."""
     counted: bool = True
     """Whether rows are counted; else one is as good as many equal ones."""
 
-    def uncounted(self) -> Scope:
+    def uncounted(self) -> LoweredScope:
         """The same place, where they are not counted."""
         return replace(self, counted=False)
 
@@ -44,7 +44,7 @@ class Scope:
 READS_MAX = 8
 """A frame with more reads of tables in its plan is settled before it is looked at twice."""
 
-MakeFrame = Callable[["Lowering", Any, Scope], Frame]
+MakeFrame = Callable[["Lowering", Any, LoweredScope], LoweredFrame]
 
 
 class Lowering:
@@ -69,11 +69,11 @@ class Lowering:
         self.searches = Searches(spark, search)
         self._steps = steps
 
-    def frame(self, step: Plan, scope: Scope) -> Frame:
+    def frame(self, step: Plan, scope: LoweredScope) -> LoweredFrame:
         """The rows of a step that binds variables."""
         return self._steps[type(step)](self, step, scope)
 
-    def light(self, frame: Frame) -> Frame:
+    def light(self, frame: LoweredFrame) -> LoweredFrame:
         """The frame, so simple that it can be looked at twice."""
         if frame.reads <= READS_MAX:
             return frame
@@ -85,6 +85,6 @@ class Lowering:
             return df.checkpoint()
         return df.localCheckpoint()
 
-    def expressions(self, answers: Mapping[typed.Expr, str] | None = None) -> Expressions:
+    def expressions(self, answers: Mapping[typed.Expr, str] | None = None) -> LoweredExpressions:
         """Expressions over frames; ``answers`` are columns that hold what was found elsewhere."""
-        return Expressions(self.slots, self.values, self.catalog, answers)
+        return LoweredExpressions(self.slots, self.values, self.catalog, answers)

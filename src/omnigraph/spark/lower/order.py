@@ -21,14 +21,14 @@ from omnigraph.query.exec.order import downwards
 from omnigraph.query.exec.outputs import ID as OBJECT_ID
 from omnigraph.query.plan.nodes import Order
 from omnigraph.spark.lower.blocks import with_answers
-from omnigraph.spark.lower.frame import Frame
-from omnigraph.spark.lower.lowering import Lowering, Scope
+from omnigraph.spark.lower.frame import LoweredFrame
+from omnigraph.spark.lower.lowering import LoweredScope, Lowering
 
 ROWS_MAX = 2**31 - 1
 """Spark counts the rows of a page in 32 bits."""
 
 
-def order_bindings(low: Lowering, step: Order, scope: Scope) -> Frame:
+def order_bindings(low: Lowering, step: Order, scope: LoweredScope) -> LoweredFrame:
     """Rows by expressions over them, ties by the ids of their variables."""
     frame = low.frame(step.input, scope)
     frame, answers = with_answers(low, frame, [key.value for key in step.keys])

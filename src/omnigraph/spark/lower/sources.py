@@ -19,8 +19,8 @@ from omnigraph.query import typed
 from omnigraph.query.plan.nodes import Scan
 from omnigraph.query.plan.rules.keys import sought
 from omnigraph.schema.catalog import Catalog, EdgeType
-from omnigraph.spark.lower.expressions import Expressions
-from omnigraph.spark.lower.frame import Frame, Slots
+from omnigraph.spark.lower.expressions import LoweredExpressions
+from omnigraph.spark.lower.frame import LoweredFrame, Slots
 
 
 class Tables(Protocol):
@@ -52,7 +52,7 @@ class Sources:
     """Tables as frames."""
 
     def __init__(
-        self, tables: Tables, slots: Slots, catalog: Catalog, expressions: Expressions
+        self, tables: Tables, slots: Slots, catalog: Catalog, expressions: LoweredExpressions
     ) -> None:
         self._tables = tables
         self._slots = slots
@@ -65,7 +65,7 @@ class Sources:
         self._fresh += 1
         return f"_{word}_{self._fresh}"
 
-    def nodes(self, variable: str, type_name: str, filters: Sequence[typed.Expr]) -> Frame:
+    def nodes(self, variable: str, type_name: str, filters: Sequence[typed.Expr]) -> LoweredFrame:
         """The nodes of a type that pass the filters."""
         df = self._read(f"node:{type_name}", self._slots.stored(variable), filters)
         df = self._filtered(df.toDF(*self._slots.names(variable)), filters)
@@ -74,7 +74,7 @@ class Sources:
             # A lookup by key. Spark cannot know that there are so few, and would rather move all
             # edges than these.
             df = F.broadcast(df)
-        return Frame(df=df, variables=frozenset((variable,)))
+        return LoweredFrame(df=df, variables=frozenset((variable,)))
 
     def pairs(self, edge: EdgeType, direction: typed.Direction, *, distinct: bool) -> Hops:
         """Who is one edge away from whom: a row per edge, or with ``distinct`` per pair."""

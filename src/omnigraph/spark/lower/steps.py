@@ -20,8 +20,8 @@ from omnigraph.query.plan import nodes as steps
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.spark.lower.aggregate import aggregate
 from omnigraph.spark.lower.blocks import attach, filtered, outer_rows, semi, with_answers
-from omnigraph.spark.lower.frame import Frame, searches
-from omnigraph.spark.lower.lowering import Lowering, MakeFrame, Scope
+from omnigraph.spark.lower.frame import LoweredFrame, searches
+from omnigraph.spark.lower.lowering import LoweredScope, Lowering, MakeFrame
 from omnigraph.spark.lower.order import order_bindings, order_outputs
 from omnigraph.spark.lower.traverse import close, degrees, expand
 from omnigraph.spark.lower.weights import times, total
@@ -29,14 +29,14 @@ from omnigraph.spark.lower.weights import times, total
 # ---------------------------------------------------------------- rows that bind variables
 
 
-def scan(low: Lowering, step: steps.Scan, scope: Scope) -> Frame:
+def scan(low: Lowering, step: steps.Scan, scope: LoweredScope) -> LoweredFrame:
     """All nodes that satisfy the filters."""
     plain = [f for f in step.filters if not searches(f)]
     frame = low.sources.nodes(step.variable, step.type_name, plain)
     return filtered(low, frame, [f for f in step.filters if searches(f)])
 
 
-def rank(low: Lowering, step: steps.Rank, scope: Scope) -> Frame:
+def rank(low: Lowering, step: steps.Rank, scope: LoweredScope) -> LoweredFrame:
     """The nodes that a ranking has, with their scores."""
     slots, variable = low.slots, step.variable
     ranked = low.searches.ranked(step)
@@ -44,19 +44,21 @@ def rank(low: Lowering, step: steps.Rank, scope: Scope) -> Frame:
     df = ranked.df.toDF(node, score)
     if slots.has_only_id(variable):
         df = df.withColumnRenamed(node, slots.name(variable))
-        return Frame(df=df, variables=frozenset((variable,)), score=score)
+        return LoweredFrame(df=df, variables=frozenset((variable,)), score=score)
     among = () if ranked.among is None else (ranked.among,)
     nodes = low.sources.nodes(variable, slots.types[variable].name, among)
     df = nodes.df.join(df, slots.column(variable) == F.col(node)).drop(node)
     return replace(nodes.with_rows(df), score=score)
 
 
-def unit(low: Lowering, step: steps.Unit, scope: Scope) -> Frame:
+def unit(low: Lowering, step: steps.Unit, scope: LoweredScope) -> LoweredFrame:
     """One row that binds nothing."""
-    return Frame(df=low.spark.range(1).toDF(low.sources.fresh("unit")), variables=frozenset())
+    return LoweredFrame(
+        df=low.spark.range(1).toDF(low.sources.fresh("unit")), variables=frozenset()
+    )
 
 
-def join(low: Lowering, step: steps.Join, scope: Scope) -> Frame:
+def join(low: Lowering, step: steps.Join, scope: LoweredScope) -> LoweredFrame:
     """Every row with every row, or those with equal values; null equals nothing."""
     left, right = low.frame(step.left, scope), low.frame(step.right, scope)
     make = low.expressions()
@@ -70,7 +72,7 @@ def join(low: Lowering, step: steps.Join, scope: Scope) -> Frame:
         weight = low.sources.fresh("weight")
         both = times(F.col(left.weight), F.col(right.weight))
         df = df.withColumn(weight, both).drop(left.weight, right.weight)
-    return Frame(
+    return LoweredFrame(
         df=df,
         variables=left.variables | right.variables,
         tags=left.tags + right.tags,
@@ -80,12 +82,12 @@ def join(low: Lowering, step: steps.Join, scope: Scope) -> Frame:
     )
 
 
-def keep(low: Lowering, step: steps.Filter, scope: Scope) -> Frame:
+def keep(low: Lowering, step: steps.Filter, scope: LoweredScope) -> LoweredFrame:
     """Rows for which every condition is true."""
     return filtered(low, low.frame(step.input, scope), step.conditions)
 
 
-def compact(low: Lowering, step: steps.Compact, scope: Scope) -> Frame:
+def compact(low: Lowering, step: steps.Compact, scope: LoweredScope) -> LoweredFrame:
     """Equal rows in some variables as one; weights add up if rows are counted."""
     frame = low.frame(step.input, scope).only(step.keep, low.slots)
     ids = [low.slots.name(v) for v in sorted(frame.variables)]
@@ -98,7 +100,7 @@ def compact(low: Lowering, step: steps.Compact, scope: Scope) -> Frame:
         made.append(rows.alias(weight))
     keys = [*ids, *frame.tags]
     df = frame.df.select(*keys).distinct() if not made else frame.df.groupBy(*keys).agg(*made)
-    return Frame(
+    return LoweredFrame(
         df=df,
         variables=frame.variables,
         tags=frame.tags,
@@ -107,7 +109,7 @@ def compact(low: Lowering, step: steps.Compact, scope: Scope) -> Frame:
     )
 
 
-def _ordered(low: Lowering, step: steps.Order, scope: Scope) -> Frame:
+def _ordered(low: Lowering, step: steps.Order, scope: LoweredScope) -> LoweredFrame:
     if step.on != "bindings":
         raise InternalError("result rows are ordered when they are there")
     return order_bindings(low, step, scope)
@@ -153,11 +155,11 @@ def outputs_of(plan: Plan) -> tuple[typed.Output, ...]:
 def _result(low: Lowering, plan: Plan, names: list[str]) -> DataFrame:
     match plan:
         case steps.Project():
-            return project(low, plan, names, Scope())
+            return project(low, plan, names, LoweredScope())
         case steps.Aggregate():
             return aggregate(low, plan, names)
         case steps.Distinct(input=steps.Project() as inner):
-            return project(low, inner, names, Scope(counted=False)).distinct()
+            return project(low, inner, names, LoweredScope(counted=False)).distinct()
         case steps.Distinct():
             return _result(low, plan.input, names).distinct()
         case steps.Order(on="outputs"):
@@ -167,7 +169,7 @@ def _result(low: Lowering, plan: Plan, names: list[str]) -> DataFrame:
             raise InternalError(f"a plan ends in {type(plan).__name__}")
 
 
-def project(low: Lowering, step: steps.Project, names: list[str], scope: Scope) -> DataFrame:
+def project(low: Lowering, step: steps.Project, names: list[str], scope: LoweredScope) -> DataFrame:
     """The output columns of each row."""
     rows = low.frame(step.input, scope)
     frame, answers = with_answers(low, rows, [o.value for o in step.outputs])

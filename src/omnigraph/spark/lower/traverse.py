@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from omnigraph.query import typed
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
 from omnigraph.spark.lower.blocks import filtered
-from omnigraph.spark.lower.frame import Frame, searches
-from omnigraph.spark.lower.lowering import Lowering, Scope
+from omnigraph.spark.lower.frame import LoweredFrame, searches
+from omnigraph.spark.lower.lowering import LoweredScope, Lowering
 from omnigraph.spark.lower.sources import Hops
 from omnigraph.spark.lower.weights import times
 
@@ -26,7 +26,7 @@ HOPS_AHEAD = 3
 """So many hops are planned before one looks whether there is anything left to find."""
 
 
-def expand(low: Lowering, step: Expand, scope: Scope) -> Frame:
+def expand(low: Lowering, step: Expand, scope: LoweredScope) -> LoweredFrame:
     """Rows extended by what they reach."""
     frame, slots = _twice(low, step, scope), low.slots
     target, bound = step.target, step.edge_variable
@@ -54,7 +54,7 @@ def expand(low: Lowering, step: Expand, scope: Scope) -> Frame:
     return grown
 
 
-def close(low: Lowering, step: Close, scope: Scope) -> Frame:
+def close(low: Lowering, step: Close, scope: LoweredScope) -> LoweredFrame:
     """Rows whose two ends are connected."""
     frame, slots = _twice(low, step, scope), low.slots
     hops = _hops(low, step, frame, scope.uncounted(), ())
@@ -67,7 +67,7 @@ def close(low: Lowering, step: Close, scope: Scope) -> Frame:
     return frame.with_rows(df, step.edge_variable, reads=hops.reads)
 
 
-def degrees(low: Lowering, step: Degrees, scope: Scope) -> Frame:
+def degrees(low: Lowering, step: Degrees, scope: LoweredScope) -> LoweredFrame:
     """Rows weighted by how many they would become."""
     frame, sources = low.frame(step.input, scope), low.sources
     edge = low.catalog.edges[step.edge]
@@ -84,7 +84,7 @@ def degrees(low: Lowering, step: Degrees, scope: Scope) -> Frame:
     return replace(frame.with_rows(df, reads=1), weight=weight)
 
 
-def _twice(low: Lowering, step: Expand | Close, scope: Scope) -> Frame:
+def _twice(low: Lowering, step: Expand | Close, scope: LoweredScope) -> LoweredFrame:
     """The rows that a traversal starts from; of many hops, such that can be looked at twice."""
     frame = low.frame(step.input, scope)
     return low.light(frame) if _chains(low, step) else frame
@@ -104,8 +104,8 @@ def _about(filters: Sequence[typed.Expr], name: str | None) -> tuple[typed.Expr,
 def _hops(
     low: Lowering,
     step: Expand | Close,
-    frame: Frame,
-    scope: Scope,
+    frame: LoweredFrame,
+    scope: LoweredScope,
     filters: Sequence[typed.Expr],
 ) -> Hops:
     """Everything that the step can take from an origin to a target."""
@@ -123,7 +123,7 @@ def _hops(
 # ---------------------------------------------------------------- many hops
 
 
-def _reach(low: Lowering, step: Expand | Close, frame: Frame) -> Hops:
+def _reach(low: Lowering, step: Expand | Close, frame: LoweredFrame) -> Hops:
     """Breadth first from each distinct origin. A state is (start, vertex) with its distance.
 
     Every round looks at the states of the one before once, so that the plan grows with the number

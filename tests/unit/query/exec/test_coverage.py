@@ -11,7 +11,7 @@ import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import coverage
-from omnigraph.query.exec.coverage import Searched, searched
+from omnigraph.query.exec.coverage import SearchedText, searched
 from omnigraph.results import IndexNotice
 from omnigraph.storage.indexing import VECTORS_MIN, IndexKind, IndexSpec
 from omnigraph.upkeep.indexes import wanted_indexes
@@ -63,7 +63,7 @@ def found(text: str, graph: omnigraph.Graph) -> set[tuple[str, IndexKind]]:
     assert isinstance(query.body, typed.Read)
     what = searched(query.body)
     assert len(set(what)) == len(what)
-    assert all(isinstance(s, Searched) and s.type_name == "Doc" for s in what)
+    assert all(isinstance(s, SearchedText) and s.type_name == "Doc" for s in what)
     return {(s.column, s.kind) for s in what}
 
 

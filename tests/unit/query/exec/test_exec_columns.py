@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph.query.exec import columns as module
-from omnigraph.query.exec.columns import Column, Kept, TableColumns, take
+from omnigraph.query.exec.columns import Column, KeptColumn, TableColumns, take
 from omnigraph.schema.arrow import table_schema
 
 ROWS = 100
@@ -69,7 +69,7 @@ class Noted:
 
 def noted(people, bytes_max: int = 1 << 30) -> tuple[Noted, TableColumns]:
     table = Noted(people[0])
-    return table, TableColumns(table, people[2], Kept(bytes_max))
+    return table, TableColumns(table, people[2], KeptColumn(bytes_max))
 
 
 def array(*places: int) -> np.ndarray:
@@ -137,7 +137,7 @@ def test_any_rows_with_any_cache(people, name, asked, bytes_max, small):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SMALL_BYTES", small)
         patch.setattr(module, "FETCH_COST", 30)
-        kept = Kept(bytes_max)
+        kept = KeptColumn(bytes_max)
         columns = TableColumns(people[0], people[2], kept)
         for places in asked:
             expected = [None if i < 0 else people[1][i][name] for i in places]
@@ -150,7 +150,7 @@ def test_any_rows_with_any_cache(people, name, asked, bytes_max, small):
 
 
 def test_a_type_without_a_table(people):
-    columns = TableColumns(None, people[2], Kept())
+    columns = TableColumns(None, people[2], KeptColumn())
     assert columns.row_count == 0
     assert columns.whole("age").values.type == pa.int64()
     assert columns.take("city", array(-1, -1)).to_pylist() == [None, None]
@@ -161,7 +161,7 @@ def test_a_type_without_a_table(people):
 
 
 def test_what_is_used_least_goes_first():
-    kept = Kept(100)
+    kept = KeptColumn(100)
     for key in "abc":
         kept.make(key, lambda key=key: key.upper(), lambda _: 40)
     assert [kept.get(k) for k in "abc"] == [None, "B", "C"]
@@ -171,7 +171,7 @@ def test_what_is_used_least_goes_first():
 
 
 def test_what_never_fits_is_made_again():
-    kept, made = Kept(0), []
+    kept, made = KeptColumn(0), []
     for _ in range(2):
         assert kept.make("a", lambda: made.append(1) or "A", lambda _: 1) == "A"
     assert len(made) == 2
@@ -179,7 +179,7 @@ def test_what_never_fits_is_made_again():
 
 
 def test_threads_that_make_the_same_thing():
-    kept, together = Kept(1_000), Barrier(4)
+    kept, together = KeptColumn(1_000), Barrier(4)
 
     def work(_: int) -> int:
         together.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import LimitError, UsageError
-from omnigraph.query.exec.columns import Kept
+from omnigraph.query.exec.columns import KeptColumn
 from omnigraph.query.exec.limits import (
     CACHE_DEFAULT,
     CACHE_VARIABLE,
@@ -58,15 +58,15 @@ def test_arguments_out_of_range(timeout_s, memory_bytes):
 def test_a_cache_size_that_is_none(monkeypatch, text):
     monkeypatch.setenv(CACHE_VARIABLE, text)
     with pytest.raises(UsageError):
-        Kept()
+        KeptColumn()
 
 
 def test_cache_sizes(monkeypatch):
-    assert Kept().bytes_max == CACHE_DEFAULT
+    assert KeptColumn().bytes_max == CACHE_DEFAULT
     monkeypatch.setenv(CACHE_VARIABLE, "0")
-    assert Kept().bytes_max == 0
+    assert KeptColumn().bytes_max == 0
     monkeypatch.setenv(CACHE_VARIABLE, "2e6")
-    assert Kept().bytes_max == 2_000_000
+    assert KeptColumn().bytes_max == 2_000_000
 
 
 def test_time_is_up_only_after_the_deadline():

@@ -14,7 +14,7 @@ from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.run import Affected, apply
 from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
-from omnigraph.testing.committed import MemoryState, Read
+from omnigraph.testing.committed import MemoryState, RecordedRead
 from omnigraph.write.delta import GraphDelta
 
 CATALOG = compile_schema("""
@@ -46,7 +46,7 @@ def state() -> MemoryState:
     )
 
 
-def run(text: str) -> tuple[GraphDelta, Affected, list[Read]]:
+def run(text: str) -> tuple[GraphDelta, Affected, list[RecordedRead]]:
     (query,) = compile_queries(text, CATALOG)
     assert isinstance(query.body, typed.Mutation)
     base = state()
@@ -55,8 +55,8 @@ def run(text: str) -> tuple[GraphDelta, Affected, list[Read]]:
     return delta, affected, base.reads
 
 
-def read(key: str, column: str | None, values: tuple[object, ...], *columns: str) -> Read:
-    return Read(table_key=key, column=column, values=values, columns=columns)
+def read(key: str, column: str | None, values: tuple[object, ...], *columns: str) -> RecordedRead:
+    return RecordedRead(table_key=key, column=column, values=values, columns=columns)
 
 
 def test_an_insert_without_a_key_reads_nothing() -> None:
