@@ -255,7 +255,7 @@ class _ThreeWay:
         found: dict[str, Row] = {}
         for entity_id, row in side.of(thing.id).items():
             was = base.get(entity_id)
-            known = {n: was[n] for n in kept} if kept and was not in (None, UNKNOWN) else None
+            known = self._kept(name, schema, thing, entity_id, was, kept)
             found[entity_id] = read(row, side.schema, schema, thing.id, known, self._base_schema)
         if self._prefer is not None and name == OTHER[self._prefer]:
             for type_id, entity_id in undone:
@@ -264,6 +264,17 @@ class _ThreeWay:
                     if base.get(entity_id) not in (None, UNKNOWN):
                         found[entity_id] = base[entity_id]
         return found
+
+    def _kept(
+        self, name: str, schema: Schema, thing: Thing, entity_id: str, was: Any, kept: set[int]
+    ) -> Row | None:
+        """What a side dropped and a decision kept: as it was, or as the other side has it."""
+        if not kept or was in (None, UNKNOWN):
+            return None
+        side = self._sides[OTHER[name]]
+        row = side.of(thing.id).get(entity_id)
+        theirs = read(row, side.schema, schema, thing.id, since=self._base_schema) if row else {}
+        return {n: theirs.get(n) if was[n] is UNKNOWN else was[n] for n in kept}
 
     # -- rules -----------------------------------------------------------------------------------
 
