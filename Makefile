@@ -30,7 +30,7 @@ demo: $(READY)   ## build an example graph and look at it
 	$(BIN)/python examples/demo.py
 
 test: $(READY)   ## the whole suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
 
 soak: soak-merges soak-histories ## hours: the whole matrix of merges, long random histories
 

@@ -1,15 +1,17 @@
-"""Object-store requests of maintenance: linear in the types that changed, whatever else there is."""
+"""Object-store requests of upkeep: linear in the types that changed, whatever else there is."""
 
 from __future__ import annotations
 
 import omnigraph
 from omnigraph.housekeeping.projection import COMMITS_PER_TURN
-from omnigraph.testing.measure import measure
+from omnigraph.testing.measure import Measured, measure
 from omnigraph.testing.proxy import CountingProxy
 
 TYPES = 200
 OPTIMIZE_REQUESTS_PER_TYPE_MAX = 40
 OPTIMIZE_REQUESTS_MAX = 20
+WRITE_REQUESTS_MAX = 12
+COLD_OPEN_REQUESTS_MAX = 6
 TURN_REQUESTS_MAX = 32
 """Of every 32nd commit, beside those of the write."""
 
@@ -89,19 +91,24 @@ WINDOW = 64
 def test_single_edge_writes_stay_small_and_flat_in_depth(
     s3_proxied_root: str, s3_proxy: CountingProxy
 ) -> None:
-    """With what joins small files inside of writes: bytes and requests at depth 1 and 1000."""
+    """With what joins small files inside of writes: bytes and requests at depth 1, 100 and 1000."""
     with omnigraph.init(s3_proxied_root, EDGES) as graph:
         graph.load([{"type": "P", "data": {"name": name}} for name in "ab"])
         edge = [{"edge": "E", "from": "a", "to": "b"}]
         graph.load(edge)
         graph.settle()
-        with measure(s3_proxy) as io:
-            graph.load(edge)
+        at_depth: dict[int, Measured] = {}
+        for depth in (1, 100, DEPTH - WINDOW):
+            while graph.snapshot().count("E") < depth:
+                graph.load(edge)
             graph.settle()
-        shallow = io
-        for _ in range(DEPTH - WINDOW):
-            graph.load(edge)
-        graph.settle()
+            with measure(s3_proxy) as io:
+                graph.load(edge, mode="append")
+                graph.settle()
+            at_depth[depth] = io
+            assert io.count() <= WRITE_REQUESTS_MAX, io.log()
+        assert len({io.count() for io in at_depth.values()}) == 1, at_depth
+        shallow = at_depth[1]
         deep: list[tuple[int, int]] = []
         turns = ordinary = 0
         for _ in range(WINDOW):
@@ -122,3 +129,7 @@ def test_single_edge_writes_stay_small_and_flat_in_depth(
     assert ordinary <= (WINDOW - turns) * 11.2
     assert sum(requests) <= WINDOW * 12, "all of them together, as a write alone may cost"
     assert sum(sizes) <= 3 * WINDOW * shallow.bytes_sent, (sum(sizes), shallow.bytes_sent)
+    with measure(s3_proxy) as io:
+        omnigraph.open(s3_proxied_root).close()
+    assert io.count() == COLD_OPEN_REQUESTS_MAX, io.log()
+    assert io.bytes_received <= 64 << 10, io.log()

@@ -73,29 +73,6 @@ def test_cold_open_stays_flat_when_all_of_200_types_have_rows(
     assert io.count() <= COLD_OPEN_REQUESTS_MAX, io.log()
 
 
-def test_single_edge_append_is_flat_at_depth_1_100_and_1000(
-    s3_proxied_root: str, s3_proxy: CountingProxy
-) -> None:
-    with omnigraph.init(s3_proxied_root, SCHEMA) as graph:
-        graph.load(people("a", "b"))
-        graph.load([knows("a", "b")])
-        counts: dict[int, int] = {}
-        for depth in (1, 100, 1000):
-            while graph.snapshot().count("Knows") < depth:
-                graph.load([knows("a", "b")])
-            graph.settle()
-            with measure(s3_proxy) as io:
-                graph.load([knows("b", "a")], mode="append")
-                graph.settle()
-            counts[depth] = io.count()
-            assert io.count() <= WRITE_REQUESTS_MAX, io.log()
-        assert len(set(counts.values())) == 1, counts
-    with measure(s3_proxy) as io:
-        omnigraph.open(s3_proxied_root).close()
-    assert io.count() == COLD_OPEN_REQUESTS_MAX, io.log()
-    assert io.bytes_received <= 64 << 10, io.log()
-
-
 def test_a_write_takes_few_serial_hops_and_a_second_table_takes_none(
     s3_proxied_root: str, s3_proxy: CountingProxy
 ) -> None:
