@@ -33,7 +33,7 @@ _PAUSE_MAX_S = 120.0
 
 
 class FailPoint(StrEnum):
-    """Every place that can fail on demand, in the order that a write or a branch passes them."""
+    """Every place that can fail on demand, by what passes it."""
 
     INIT_BEFORE_MANIFEST = "init.before_manifest"
     INIT_AFTER_MANIFEST = "init.after_manifest"

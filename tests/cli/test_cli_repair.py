@@ -50,7 +50,7 @@ def test_refusals_exit_with_one_and_say_why(graph: Path) -> None:
 def test_joined_files_are_healed_and_foreign_rows_discarded(graph: Path) -> None:
     ok("load", graph, "--data", "-", "--mode", "append", stdin=PORT % "BB")
     mirror(graph).optimize.compact_files()
-    assert "no row changed: --confirm takes it over" in ok("repair", graph).stdout
+    assert "no row changed: --confirm puts the mirror back" in ok("repair", graph).stdout
     assert "drift_needs_repair" in str(answer("optimize", graph))
     assert "healed: no row had changed" in ok("repair", graph, "--confirm").stdout
     mirror(graph).delete("true")

@@ -118,7 +118,7 @@ class Upkeep:
         Without ``confirm`` nothing is removed and the report says what would be. Branches, tags and
         what merges need are always kept, and so is what was written or shown within ``grace``.
 
-        ``engine`` says who finds the files that kept versions need: ``local`` is this process,
+        ``engine`` says what finds the files that kept versions need: ``local`` is this process,
         ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
         which very many versions are kept to Spark. The outcome is the same.
         """
@@ -163,8 +163,9 @@ class Upkeep:
     ) -> RepairReport:
         """Look what other programs did to tables of main; with ``confirm`` deal with it.
 
-        What only joined files is adopted. Anything else is refused, unless ``force`` adopts it, as
-        far as the schema allows, or ``discard`` puts the tables back to what the graph shows.
+        Where files were only joined, the mirror is put back. Anything else is refused, unless
+        ``force`` adopts it, as far as the schema allows, or ``discard`` puts the tables back to
+        what the graph shows.
         Indexes that belong to another lineage are found on every branch and built again.
         """
         from omnigraph.upkeep.repair import repair

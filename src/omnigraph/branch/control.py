@@ -266,15 +266,15 @@ def _named(repository: Repository, ref: BranchRef, *, unused: bool = False) -> B
         other = branch_ref(objects, ref.name, life) if life and not dead else None
         if other is not None:
             if other.incarnation == ref.incarnation:
-                return other  # It was made, and only the answer got lost, or who began died.
+                return other  # It was made, and only the answer got lost, or its maker died.
             if not is_over(repository, other):
                 raise _exists(ref.name)
             # The process that deleted or renamed it died before its ref said so.
             end_branch_ref(objects, other)
             if not is_over(repository, other):
-                # It was just being given this name, and has it now. Who did that looks for its ref
-                # after its manifest says so, and here it was the other way round: one of both sees
-                # the other.
+                # It was just being given this name, and has it now. The process that did that
+                # looks for its ref after its manifest says so, and here it was the other way
+                # round: one of both sees the other.
                 _named(repository, other)
                 raise _exists(ref.name)
         ref = replace(ref, life=life + 1)
@@ -339,7 +339,7 @@ def _restate(
 def _is_last(objects: Objects, ref: BranchRef) -> bool:
     """Whether a life that was just begun is the last of its name.
 
-    Who was slow may have been given a number that others have used since, and that a cleanup took
+    A slow process may have been given a number that others have used since, and that a cleanup took
     away. No reader opens such a life: a later one is there. The first number is never taken away.
     """
     if ref.life == 1 or newest_life(objects, ref.name) == (ref.life, False):

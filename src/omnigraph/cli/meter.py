@@ -41,7 +41,7 @@ class Meter(AbstractContextManager["Meter"]):
         """So much is done in all."""
 
     def advance_of(self, done: int, total: int) -> None:
-        """So much is done of so much in all: for who learns that on the way."""
+        """So much is done of so much in all: for work that learns that on the way."""
 
     def show_phase(self, said: LoadPhase) -> None:
         """What is being done now: an operation on Spark has phases, and counts their tasks."""

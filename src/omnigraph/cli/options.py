@@ -185,7 +185,7 @@ actor_option = click.option(
     envvar=ACTOR_VARIABLE,
     show_envvar=True,
     callback=not_empty,
-    help="Who makes the commit; recorded in it.",
+    help="The author of the commit; recorded in it.",
 )
 if_commit_option = click.option(
     "--if-commit",

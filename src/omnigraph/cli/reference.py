@@ -23,7 +23,7 @@ _PROGRAM = "omnigraph"
 _WIDTH = 100
 _VARIABLES = {
     STORE_VARIABLE: "the graph, when a command names none",
-    ACTOR_VARIABLE: "who makes a commit, without `--as`",
+    ACTOR_VARIABLE: "the author of a commit, without `--as`",
     "OMNIGRAPH_QUERY_TIMEOUT": "seconds that a query may take, without `--timeout`",
     "OMNIGRAPH_QUERY_MEMORY": "bytes that the rows of a query may take, without `--memory`",
     "AWS_*": "access to `s3://` stores, as every AWS tool reads it",

@@ -95,7 +95,7 @@ def result_facts(result: QueryResult, pinned: bool) -> dict[str, Any]:
         "columns": result.columns,
         "graph_commit_id": result.commit_id,
     }
-    # Only where there is one: who compares whole documents is not surprised.
+    # Only where there is one: a comparison of whole documents finds nothing new.
     told = [notice.to_dict() for notice in result.notices]
     return facts | ({"notices": told} if told else {})
 

@@ -2,7 +2,7 @@
 
     head -> commits that no row tells of yet -> [projection] -> any program that reads Lance
 
-An ordinary Lance dataset for those who ask history in SQL, or from another language. The graph
+An ordinary Lance dataset for questions about history in SQL, or from another language. The graph
 itself reads its manifests; this can be deleted, and the next time makes it anew. It is brought up
 to date with every 32nd commit of a branch, when a handle that wrote is closed, and before a cleanup
 gives commits up.

@@ -212,7 +212,7 @@ def _packed(table: pa.Table) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """What the driver learnt of all units, for those who unpack: small, whatever the input is."""
+    """What the driver learnt of all units, for tasks that unpack: small, whatever the input is."""
 
     files: tuple[str, ...]
     units: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What a load is doing at the moment, for a user who waits for it."""
+"""What a load is doing at the moment, for a user that waits for it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     graph.load(source) -> [sources] -> members: files, streams, tables, rows, records, Spark frames
 
-Nothing is read here. Files are found, and so their size is known to who chooses the engine.
+Nothing is read here. Files are found, and so their size is known when the engine is chosen.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def is_series(value: Any) -> bool:
 
 
 def _is_of_pandas(value: Any, name: str) -> bool:
-    # Asked by name: pandas is optional, and who has a DataFrame has imported it.
+    # Asked by name: pandas is optional, and where there is a DataFrame it is imported.
     return any(
         c.__name__ == name and c.__module__.partition(".")[0] == "pandas"
         for c in type(value).__mro__

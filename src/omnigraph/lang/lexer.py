@@ -4,7 +4,7 @@
 
 The lexer takes whole words and knows no keyword. It never raises: what it cannot read is recorded
 as a problem and skipped, so that one run reports all of them. The problems carry a kind and not a
-code, because each language numbers its own codes. Comments are no tokens; who lays out a text again
+code, because each language numbers its own codes. Comments are no tokens; the formatter
 asks for them with ``comments``.
 """
 

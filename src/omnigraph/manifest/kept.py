@@ -59,7 +59,7 @@ def is_reclaimed(repository: Repository, places: Collection[ManifestPlace]) -> b
 
 @contextmanager
 def telling_reclaimed(repository: Repository, *states: Snapshot) -> Generator[None]:
-    """Tell who reads a state that a cleanup has taken since that it was reclaimed.
+    """Tell the reader of a state that a cleanup has taken since that it was reclaimed.
 
     What is missing of any other state is damage: a branch, a tag or a policy keeps it.
     """

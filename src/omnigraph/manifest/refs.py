@@ -10,7 +10,7 @@ manifest dataset and its fork point:
 Both are created with put-if-absent and never replaced, so no process can take away what another
 one has just made, and nothing of an old life is mistaken for a new one. The number of a life is
 never given twice. Of a name that was used often a cleanup leaves the first ref, so that this number
-stays taken, and the last life, which says how far the name got (``superseded``); who takes a later
+stays taken, and the last life, which says how far the name got (``superseded``); what takes a later
 number looks once more whether it is the last one. A tag is one object that names a commit.
 """
 
@@ -174,8 +174,8 @@ def end_branch_ref(objects: Objects, ref: BranchRef, *, swept: bool = True) -> s
     """Say that a life is over, and return the object that says so.
 
     It may have been over before: a branch that got its old name back has a later life of it, which
-    who opened it by the first one does not know of. Then that one ends. A cleanup takes the word
-    away that the first one is over; where there was none (``swept``) no look is needed.
+    a process that opened it by the first one does not know of. Then that one ends. A cleanup takes
+    the word away that the first one is over; where there was none (``swept``) no look is needed.
     """
     if not objects.create(ref.death_name, b"{}") or swept:
         later = find_branch(objects, ref.name)

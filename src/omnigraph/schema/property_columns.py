@@ -111,7 +111,7 @@ def _no_way(array: pa.Array, target: _Target) -> ColumnRefused:
 
 
 def _checked(text: pa.Array) -> pa.Array:
-    """The text, after a look at every byte: Arrow trusts who made it, and a store does not."""
+    """The text, after a look at every byte: Arrow trusts what it is given, and a store does not."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid as error:

@@ -1,4 +1,4 @@
-"""What can happen to a table: values that say it, for who stages the next version.
+"""What can happen to a table: values that say it, for staging the next version.
 
 plan -> [changes] -> tables: commit where it is not seen
 """

@@ -39,7 +39,7 @@ from omnigraph.storage.tables import Table
 
 FOLDER = "tables"
 VERSIONS_KEPT = 8
-"""Versions of a mirror that stay for readers who opened one just before the next came."""
+"""Versions of a mirror that stay for readers that opened one just before the next came."""
 _BASE = 1
 _MESSAGE = "__lance_commit_message"
 _STAMP = "omnigraph shows "
@@ -146,7 +146,7 @@ class Mirror:
         self._location = location
         self._objects = objects
         self.turn = Lock()
-        """Held by who mirrors: more than one at a time would only get into each other's way."""
+        """Held while mirroring: more than one at a time would only get into each other's way."""
 
     def make(self, path: str, now: Callable[[], Table | None]) -> MirrorHead:
         """Let a plain reader find what the graph shows, unless another program has been there.
@@ -264,7 +264,7 @@ class Mirror:
         first, gone = newest + 1 - VERSIONS_KEPT, list[str]()
         for name in self._objects.names(path):
             base = transaction_base(name)
-            # Who died before its version was created, or lost it to another, leaves a staged one.
+            # A process that died before its version was created, or lost it to another, leaves one.
             version = version_of(_STAGED_NAME.sub(r"\1", name)) if base is None else base + 1
             if version is not None and version < first:
                 gone.append(name)

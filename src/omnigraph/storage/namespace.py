@@ -57,7 +57,7 @@ class StagingNamespace:
 
     @property
     def indexes_built(self) -> frozenset[str]:
-        """The parts of indexes that were built by who stages here."""
+        """The parts of indexes that were built by what stages here."""
         return frozenset(self._indexes_built)
 
     def note_index(self, uuid: str) -> None:

@@ -69,7 +69,7 @@ def add_missing(location: Location, path: str, missing: Callable[[Records], pa.T
             fresh, old = rows, list[str]()
             if current is not None and len(kept) >= _FILES_MAX:
                 fresh, kept = pa.concat_tables([current.to_table(), rows]), []
-                # Listed before the commit: who has files by now was not faster, and never will be.
+                # Listed before the commit: a write that has files by now was not faster.
                 old = list(Objects(location).names(path))
             try:
                 made = write_fragments(

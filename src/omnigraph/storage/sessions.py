@@ -1,6 +1,6 @@
 """One Lance session for each lineage of a table, and proof that a version lists its own indexes.
 
-    base -> [who continues it] -> commits in its session, or in a new one -> [verify] -> pin
+    base -> [which write continues it] -> commits in its session, or in a new one -> [verify] -> pin
 
 A session keeps the list of a version's indexes under the path of the table and the number of the
 version, and the next commit writes into its own version what it finds there. Two lineages of one
@@ -44,13 +44,13 @@ def in_own_session(dataset: LanceDataset, managed: Mapping[str, Any]) -> LanceDa
 
 
 class Succession:
-    """Who goes on from a version in the session that it lives in: one, so that it stays a chain."""
+    """One write goes on from a version in its own session, so that the session stays a chain."""
 
     def __init__(self) -> None:
         self._heir = Lock()
 
     def claim(self) -> bool:
-        """True for the first who asks, whatever becomes of its version; never again after that."""
+        """True for the first that asks, whatever becomes of its version; never again after that."""
         return self._heir.acquire(blocking=False)
 
 

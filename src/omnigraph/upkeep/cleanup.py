@@ -149,7 +149,7 @@ def give_up(
     """Record, news, and a second look: what is kept, and when by the store's clock that was said.
 
     From here on whatever was written before that moment and is not kept may be deleted. ``purges``
-    and ``left`` are for who reads the record: what this is about, and where it can still be read.
+    and ``left`` are for readers of the record: what this is about, and where it can still be read.
     """
     record, kept = _record(repository, look, spared, purges, left)
     hit(FailPoint.CLEANUP_AFTER_RECORD)

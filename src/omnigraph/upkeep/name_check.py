@@ -75,7 +75,7 @@ class NameFault:
         """What to do about it."""
         match self.fault:
             case NameFaultKind.UNFINISHED:
-                return f"{REPAIR} the name is ended; so does who uses it next"
+                return f"{REPAIR} the name is ended; the next use of it does the same"
             case NameFaultKind.TWO_LIVES:
                 return f"{REPAIR} the second one gets a name of its own"
             case NameFaultKind.NO_REF:

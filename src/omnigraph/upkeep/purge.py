@@ -3,7 +3,7 @@
     schema apply with data loss -> PUBLISH -> [purge] -> record, news, sweep of the tables concerned
 
 The safe way is that of a cleanup (``upkeep/cleanup.py``), for some tables alone and without a
-grace window: who drops for good does not wait for readers. The states of the branch that show what
+grace window: dropping for good does not wait for readers. The states of the branch that show what
 was dropped are given up. Other branches, tags and what merges need keep theirs, and so does a long
 write that is running: then the report says where the data can still be read, and what to run.
 """

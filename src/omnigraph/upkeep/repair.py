@@ -357,7 +357,7 @@ class _Repair:
             since = table_delta(before, table, ComparedTypes.unchanged(graph_type)).ids
             touched = pa.concat_arrays([change.delta.rows["id"].combine_chunks(), change.gone])
             shared |= set(since.to_pylist()) & set(touched.to_pylist())
-        # Who died before the mirror was put back has published the same already.
+        # A process that died before the mirror was put back has published the same already.
         both = _unlike(table, change, sorted(shared)) if shared else []
         if both:
             names = _examples(both)

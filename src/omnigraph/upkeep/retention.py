@@ -96,7 +96,7 @@ class Retained:
     def add(self, place: ManifestPlace, *, named: bool = False) -> None:
         """Keep a state, unless it was given up before.
 
-        One that has a name was not: who named it looked, after the cleanup or before it.
+        One that has a name was not: what named it looked, after the cleanup or before it.
         """
         if named or all(record.keeps(place) is not False for record in self.given_up):
             self.whole.setdefault(place.path, set()).add(place.version)
@@ -208,7 +208,7 @@ def retained_without(
     something, nor what branches that ended have left of it.
 
     Newest states, tags and what merges need are kept all the same. ``store_now_us`` plays no part:
-    who gives data up does not wait for readers.
+    giving data up does not wait for readers.
     """
     heads = living_heads(repository)
     found = Retained(

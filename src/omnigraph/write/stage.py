@@ -114,7 +114,7 @@ Work = TableWork | BulkWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkChange:
-    """A change over all tables it touches, checked on one snapshot by who made it.
+    """A change over all tables it touches, checked on one snapshot by its maker.
 
     What a ``GraphDelta`` is for rows in memory: the rules are the same, carried out elsewhere.
     """

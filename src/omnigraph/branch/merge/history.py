@@ -116,7 +116,7 @@ class History:
         return self._repository.table(pin) if pin is not None else None
 
     def open(self, type_id: TypeId, snapshot: Snapshot) -> None:
-        """Open a table ahead of those who are going to read it at the same time."""
+        """Open a table ahead of threads that are going to read it at the same time."""
         pin = self.pin(snapshot, type_id)
         if pin is not None:
             self._repository.table(pin)

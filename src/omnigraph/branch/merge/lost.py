@@ -30,7 +30,7 @@ class Lost:
     number: int
     """Of the type or the property."""
     side: Prefer
-    """Who changed them."""
+    """The side that changed them."""
     graph_type: GraphType
     property_name: str | None
     count: int

@@ -1,4 +1,4 @@
-"""Broken rules of the schema as conflicts: who takes part, and what to undo.
+"""Broken rules of the schema as conflicts: which entities take part, and what to undo.
 
     delta -> the one validator -> violations -> [rules] -> conflicts, or changes to take back
 

@@ -226,7 +226,7 @@ def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions
 
 
 def _restoring(sides: TableSides, verdict: RowDecision) -> RowDecision:
-    """Take what ours dropped from who has it: its table has no column for it any more."""
+    """Take what ours dropped from the side that has it: its table has no column for it any more."""
     choices = dict(verdict.choices)
     for name, keeper in sides.frame.restored.items():
         if keeper == "theirs":

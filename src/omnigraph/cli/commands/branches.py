@@ -268,7 +268,7 @@ def list_tag_command(settings: Settings) -> None:
 @command("show", "omnigraph tag show v1.0 ./fleet", into=tag_group)
 @click.argument("name", type=WORDS, metavar="NAME")
 def show_tag_command(settings: Settings, name: str) -> None:
-    """Show one tag: its commit, who made it and why."""
+    """Show one tag: its commit, its author and its message."""
     with settings.graph() as graph:
         settings.show(graph.tags.show(name))
 

@@ -3,7 +3,7 @@
 Optimized main: commit 01JZ8YB1K4T9W3H6Q8Z2C5E7G0
   node:Vessel   12 files joined into 1, indexes up to date
 
-edge:CallsAt  verified_maintenance  no row changed: --confirm takes it over
+edge:CallsAt  verified_maintenance  no row changed: --confirm puts the mirror back
   the graph shows version 12, other programs find 14: ReserveFragments, Rewrite
 """
 
@@ -111,7 +111,7 @@ _OUTCOMES = {
     "refused": "refused",
 }
 _PREVIEWS = {
-    "verified_maintenance": "no row changed: --confirm takes it over",
+    "verified_maintenance": "no row changed: --confirm puts the mirror back",
     "suspicious": "rows changed: --force --confirm adopts that, --discard --confirm does not",
     "unverifiable": "cannot be verified: --discard --confirm shows the graph's rows again",
 }

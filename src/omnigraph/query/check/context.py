@@ -3,7 +3,7 @@
     AST -> declare -> [context] -> patterns, outputs | mutations -> typed query
 
 A step that finds something wrong reports it here and goes on with ``None`` in place of the value,
-so that one run shows everything. Who gets ``None`` stays silent: it was reported already.
+so that one run shows everything. A check that gets ``None`` stays silent: it was reported already.
 """
 
 from __future__ import annotations

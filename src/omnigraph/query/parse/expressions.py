@@ -40,7 +40,7 @@ _ENDS_NAME = frozenset({*COMPARISONS, ",", "}", ")", "]"})
 
 
 class Expressions(ParserState, ABC):
-    """Reads expressions; blocks inside them are read by who knows clauses."""
+    """Reads expressions; blocks inside them are read by the reader of clauses."""
 
     @abstractmethod
     def clauses(self, owner: str) -> tuple[ast.Clause, ...]:

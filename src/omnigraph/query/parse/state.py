@@ -93,7 +93,7 @@ class ParserState:
     # -- nesting ---------------------------------------------------------------------------------
 
     def enter(self, opener: Token) -> None:
-        """One level deeper. Who recovers restores the level, so failures need no clean-up."""
+        """One level deeper. Recovery restores the level, so failures need no clean-up."""
         self._depth += 1
         if self._depth > NESTING_MAX:
             raise ParseFailure(

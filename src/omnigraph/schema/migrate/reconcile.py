@@ -50,7 +50,7 @@ class SchemaChoices:
     """What goes on although a side dropped it."""
 
     def side(self, thing: Thing) -> Prefer | None:
-        """Who decides conflicts about a thing."""
+        """The side that decides conflicts about a thing."""
         own = self.things.get(thing.id)
         owner = self.things.get(thing.owner) if thing.owner is not None else None
         return own or owner or self.prefer

@@ -24,7 +24,7 @@ Rule = Callable[[Plan, Planning], Plan]
 
 
 def bottom_up(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The plan with every step changed, inputs before those who use them."""
+    """The plan with every step changed, inputs before the steps that use them."""
     below = inputs(plan)
     changed = tuple(bottom_up(p, change) for p in below)
     # An unchanged step stays the same object: steps are recognised by identity when profiled.
