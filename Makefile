@@ -10,7 +10,7 @@ SEEDS  ?= 1 2 3
 STEPS  ?= 10000
 SOAK_SHARD ?= 0/1
 
-.PHONY: demo test soak soak-merges soak-histories check format golden bench bench-spark lock clean help
+.PHONY: demo test test-fast soak soak-merges soak-histories check format golden bench bench-spark lock clean help
 
 help:            ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
@@ -31,6 +31,9 @@ demo: $(READY)   ## build an example graph and look at it
 
 test: $(READY)   ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
+
+test-fast: $(READY) ## the inner loop: guards and unit tests without the random ones
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not hypothesis" tests/guards tests/unit
 
 soak: soak-merges soak-histories ## hours: the whole matrix of merges, long random histories
 
