@@ -588,3 +588,13 @@ def test_a_type_that_only_one_ancestor_dropped_comes_back_with_all_its_rows(
     two.merge(f"commit:{kept}", "s", prefer="ours")
     two.merge("main", "s", prefer="theirs")
     assert two.rows("E", branch="s").keys() == {"e1", "e2"}
+
+
+def test_a_null_that_was_written_over_a_backfill_is_a_change(store_root: str) -> None:
+    """The other side deleted the row, and has never heard of the property."""
+    two = Two(store_root, AB, a("a", x=1), a("b", x=1))
+    two.apply("main", ADDED % "I32? @backfill(0)")
+    two.set("main", "a", "p: null")
+    two.delete("s", "A", "a")
+    two.delete("s", "A", "b")
+    assert two.conflicts() == {("delete_vs_update", "A", "a")}

@@ -353,9 +353,10 @@ def _shifted(
 ) -> MergeImages:
     """The images on the other side of a delta: what is not in it is the same, as far as that side
     has the properties."""
-    declared = delta.types.before if side == "before" else delta.types.after
-    if declared is not None:
-        images = frame.without_undeclared(images, declared)
+    types = delta.types
+    if types.before is not None and types.after is not None:
+        pair = (types.before, types.after) if side == "after" else (types.after, types.before)
+        images = frame.carried(images, *pair)
     found = positions_in(ids, delta.ids)
     rows = np.flatnonzero(found >= 0)
     if not len(rows):

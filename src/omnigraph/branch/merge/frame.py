@@ -101,20 +101,35 @@ class MergeFrame:
                 columns.append(column_of(declared, prop, self.backfills).make(rows))
         return pa.table(columns, schema=self.columns)
 
-    def without_undeclared(self, images: MergeImages, declared: GraphType) -> MergeImages:
-        """Images of another state, as a declaration shows them that may lack some properties."""
-        known = {p.id for p in declared.properties}
-        lacking = {p.name for p in self.type.properties if p.id not in known}
-        if not lacking:
+    def carried(self, images: MergeImages, before: GraphType, after: GraphType) -> MergeImages:
+        """Images of one declaration, as another shows the same rows where they did not change.
+
+        What only the first has is gone. What only the second has is null: a row with a value in it
+        has changed.
+        """
+        old = {p.id for p in before.properties}
+        new = {p.id: p for p in after.properties}
+        differing = {p.name for p in self.type.properties if (p.id in old) != (p.id in new)}
+        if not differing:
             return images
-        kept = tuple(p for p in self.type.properties if p.id in known)
-        shown = self.read(images.rows, replace(self.type, properties=kept))
-        names = [c for p in self.properties if p.name in lacking for c in p.columns]
+        names = [c for p in self.properties if p.name in differing for c in p.columns]
         rows = images.rows
         for name in names:
-            place = rows.column_names.index(name)
-            rows = rows.set_column(place, rows.schema.field(name), shown.column(name))
-        unknown = {name: mask for name, mask in images.unknown.items() if name not in lacking}
+            rows = _with_column(rows, name, pa.nulls(rows.num_rows, rows.schema.field(name).type))
+        # As the second declares them, in the types of this frame, in which the images are.
+        declared = tuple(
+            replace(
+                p,
+                type=replace(p.type, nullable=new[p.id].type.nullable),
+                backfill=new[p.id].backfill,
+            )
+            for p in self.type.properties
+            if p.id in new
+        )
+        shown = self.read(rows, replace(self.type, properties=declared))
+        for name in names:
+            rows = _with_column(rows, name, shown.column(name))
+        unknown = {name: mask for name, mask in images.unknown.items() if name not in differing}
         return replace(images, rows=rows, unknown=unknown)
 
     def _text(self, rows: pa.Table, declared: GraphType, name: str) -> pa.Array | pa.ChunkedArray:
@@ -134,3 +149,7 @@ class MergeFrame:
             for row in pc.indices_nonzero(texts.is_valid()).to_pylist():
                 if images.present[row]:
                     yield ids[row].as_py(), name, texts[row].as_py()
+
+
+def _with_column(rows: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), rows.schema.field(name), column)
