@@ -31,11 +31,11 @@ import pyarrow.parquet as pq
 
 import omnigraph
 from omnigraph.manifest.snapshot import TableChange
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.check.subject import Intake
 from omnigraph.spark.input import parse_input
 from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.spark.staging import Incoming, LoadFiles
-from omnigraph.write.delta import WriteMode
 from omnigraph.write.publish import publish
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.stage import BulkChange

@@ -13,9 +13,10 @@ import pytest
 
 import omnigraph
 from omnigraph.manifest.snapshot import TableChange
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.write import lens, publish
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.validate import TableOutcome, Validated
 

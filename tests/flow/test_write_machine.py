@@ -11,8 +11,9 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, WriteRequest
 

@@ -18,7 +18,7 @@ LAYERS = (
     ("schema",),
     ("storage",),
     ("manifest",),
-    ("housekeeping",),
+    ("rules", "housekeeping"),
     ("write",),
     ("input", "results"),
     ("query", "branch"),

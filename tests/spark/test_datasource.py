@@ -13,9 +13,9 @@ from reading_cases import TYPES, assert_same, build, pinned_of, rows_of
 
 import omnigraph
 from omnigraph.errors import UsageError
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.datasource import Options, read_options, register
 from omnigraph.spark.sessions import pipeline_session
-from omnigraph.write.delta import WriteMode
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 PEOPLE = """

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from omnigraph.query.exec.evaluate import Values
     from omnigraph.query.search.embedding import Embedder
     from omnigraph.query.typed import Query
+    from omnigraph.rules.table_delta import WriteMode
     from omnigraph.schema.migrate import SchemaPlan
     from omnigraph.spark.handle import SparkGraph
     from omnigraph.upkeep.indexes import IndexStatus
     from omnigraph.upkeep.optimize import OptimizeResult
     from omnigraph.upkeep.schema_apply import SchemaApplyResult
-    from omnigraph.write.delta import WriteMode
 
 Uri = str | os.PathLike[str]
 
@@ -508,7 +508,7 @@ def _counts(rows: Mapping[str, int], kind: str) -> tuple[TypeCount, ...]:
 
 
 def _mode(mode: str) -> WriteMode:
-    from omnigraph.write.delta import WriteMode
+    from omnigraph.rules.table_delta import WriteMode
 
     try:
         return WriteMode(mode)

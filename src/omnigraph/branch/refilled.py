@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.migrate.columns import Made, column_changes
 from omnigraph.schema.same_values import Mask, same_mask
-from omnigraph.write.delta import NO_IDS
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
 

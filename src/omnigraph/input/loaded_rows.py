@@ -20,10 +20,10 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.ids import IdSource
 from omnigraph.input.problems import PROBLEMS_MAX
+from omnigraph.rules.table_delta import Origins
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
 from omnigraph.schema.property_values import shown
-from omnigraph.write.delta import Origins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

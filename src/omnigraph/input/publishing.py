@@ -29,8 +29,9 @@ from omnigraph.input.sources import Given
 from omnigraph.input.threads import read_input
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, TableChange
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.stage import work_of

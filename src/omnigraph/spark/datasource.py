@@ -35,6 +35,7 @@ from omnigraph.errors import UsageError
 from omnigraph.ids import SystemIds
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.manifest.snapshot import MAIN
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.spark.arrow import arrow_of, spark_schema, to_spark
@@ -44,7 +45,6 @@ from omnigraph.spark.scan import Scan
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import FilePiece
-from omnigraph.write.delta import WriteMode
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,6 +27,7 @@ from omnigraph.input.rejects import RejectFile
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import TableChange
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.check.run import Checked, check
 from omnigraph.spark.check.subject import InputTable, Intake, Subject
 from omnigraph.spark.committed import PinnedState
@@ -35,7 +36,6 @@ from omnigraph.spark.input import ParsedInput, parse_input
 from omnigraph.spark.progress import Watch
 from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.spark.staging import Incoming, LoadFiles
-from omnigraph.write.delta import WriteMode
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import TableChange, TablePin
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.check.subject import Intake
 from omnigraph.spark.committed import PinnedState
 from omnigraph.spark.stage import Target, stage_rows
 from omnigraph.spark.upsert import stage_upsert
 from omnigraph.storage.bulk import deletion_names, file_names
 from omnigraph.storage.changes import Append, Patch, Replace, StagedFiles
-from omnigraph.write.delta import WriteMode
 from omnigraph.write.plan import Action
 from omnigraph.write.stage import BulkWork
 from omnigraph.write.txn import WriteTxn

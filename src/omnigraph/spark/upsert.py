@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.errors import InternalError
+from omnigraph.rules.repeats import find_repeats
 from omnigraph.spark.check.digest import by_bucket, packed, unpacked
 from omnigraph.spark.check.subject import FILE, LINE, Intake, Read
 from omnigraph.spark.errors import task
@@ -34,7 +35,6 @@ from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import FilePiece
-from omnigraph.write.rules.repeats import find_repeats
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,7 +1,7 @@
 """A committed state in memory that remembers how it was read.
 
-Implements ``write.delta.CommittedState`` and ``query.mutate.base.Base`` over Arrow tables, so that
-rules and mutations can be tested without storage and their cost in reads can be asserted.
+Implements ``rules.table_delta.CommittedState`` and ``query.mutate.base.Base`` over Arrow tables, so
+that rules and mutations can be tested without storage and their cost in reads can be asserted.
 """
 
 from __future__ import annotations

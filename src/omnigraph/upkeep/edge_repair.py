@@ -19,10 +19,11 @@ from omnigraph.arrow.sets import strings, union
 from omnigraph.errors import OmnigraphError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
+from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.upkeep.indexes import named_types
-from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn

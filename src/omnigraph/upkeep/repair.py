@@ -41,6 +41,7 @@ from omnigraph.housekeeping.mirror import mirror_main, shown_now, type_name
 from omnigraph.input.loaded_rows import settle_ids
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TablePin
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.foreign import (
@@ -56,7 +57,7 @@ from omnigraph.upkeep.edge_repair import EdgeRepair, repair_edges
 from omnigraph.upkeep.index_check import IndexRepair, repair_indexes
 from omnigraph.upkeep.indexes import named_types
 from omnigraph.upkeep.name_check import NameAction, NameRepair, repair_names
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn

@@ -18,6 +18,15 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import true_at, union
 from omnigraph.errors import Violation
+from omnigraph.rules.cardinality import check_cardinality
+from omnigraph.rules.endpoints import check_endpoints
+from omnigraph.rules.findings import Finding, count, first, row_finding
+from omnigraph.rules.identity import check_derived, identity_members
+from omnigraph.rules.image import TableImage, bounded
+from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.rules.unique import check_repeats
+from omnigraph.rules.values import check_values
+from omnigraph.rules.words import no_place
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
 from omnigraph.schema.identity import is_keyed
@@ -25,17 +34,9 @@ from omnigraph.schema.migrate.constraints import ConstraintRule, key_of, member,
 from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.plan import needs_check, stricter
 from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
-from omnigraph.write.delta import NO_IDS, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
-from omnigraph.write.rules.cardinality import check_cardinality
-from omnigraph.write.rules.endpoints import check_endpoints
-from omnigraph.write.rules.findings import Finding, count, first, row_finding
-from omnigraph.write.rules.identity import check_derived, identity_members
-from omnigraph.write.rules.image import TableImage, bounded
-from omnigraph.write.rules.unique import check_repeats
-from omnigraph.write.rules.values import check_values
-from omnigraph.write.rules.words import no_place
 
 VIOLATIONS_MAX = 20
 NOTHING = GraphDelta(tables={})

@@ -1,83 +1,19 @@
-"""What a write wants to change, table by table, before it is checked.
+"""What a write wants to change, before it is checked.
 
-    load | mutate | merge -> [delta] -> validate -> stage -> publish
-
-A delta holds complete row images in Arrow and ids to remove. It is a value: building one has no
-effect, and the same delta is validated again on a newer snapshot when a race is lost.
+load | mutate | merge -> [delta] -> validate -> stage -> publish
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
-from omnigraph.schema.catalog import GraphType
+from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange
+from omnigraph.rules.table_delta import TableDelta
 
 if TYPE_CHECKING:  # A command that only looks at queries and schemas loads no engine.
     from omnigraph.manifest.schemas import AcceptedSchema
-    from omnigraph.storage.changes import Rework
-
-NO_IDS: pa.StringArray = pa.array([], pa.string())
-
-
-class WriteMode(StrEnum):
-    """What happens to entities that exist already."""
-
-    APPEND = "append"
-    """Strict insert: an id that exists already is a key conflict."""
-    MERGE = "merge"
-    """Upsert: the new image replaces the old one."""
-    OVERWRITE = "overwrite"
-    """The rows become the whole content of the type."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origins:
-    """Where each row of a delta came from, for messages. Arrays are as long as the rows."""
-
-    names: tuple[str, ...]
-    """Source names, e.g. file paths as the user gave them."""
-    name_index: npt.NDArray[np.int32]
-    lines: npt.NDArray[np.int64]
-    """1-based line (text sources) or row (tables)."""
-
-    def at(self, row: int) -> tuple[str, int]:
-        """Source name and line of one row."""
-        return self.names[int(self.name_index[row])], int(self.lines[row])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDelta:
-    """The change of one table."""
-
-    type: GraphType
-    mode: WriteMode
-    rows: pa.Table
-    """Complete images in the columns of ``schema.arrow.table_schema(type)``. Values have the right
-    Arrow type already; nothing else is promised: required values may be null (a null key member
-    leaves ``id`` null), ids may repeat, ranges may be broken. Blob cells are plain bytes."""
-    ids_fresh: bool = False
-    """Every id in ``rows`` was generated for this write: none repeats, none exists yet. Spares the
-    validator the search for repeats and the lookup of the ids."""
-    removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
-    """Ids to delete; disjoint from the ids in ``rows``. Empty in loads."""
-    origins: Origins | None = None
-    ids_foreign: bool = False
-    """The rows were written under another schema: their ids may not follow from the key."""
-    reshape: Rework | None = None
-    """What happens to the columns of the table before the rows are written."""
-    refilled: int = 0
-    """Committed rows that this does not name and that get another value by ``reshape``."""
-    adopt: TablePin | None = None
-    """A version that exists already and *is* the result, so that nothing has to be written. The
-    rows and ids still say how it differs from what is committed: rules are checked by them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,24 +40,3 @@ class Adoption:
     """How it differs from the branch's present state; by table key."""
     rewinds: bool = False
     """The branch goes back: its history continues from that state, not from its present head."""
-
-
-class CommittedState(Protocol):
-    """The pinned snapshot that a delta is checked against. Reads are remembered as the read set."""
-
-    def row_count(self, table_key: str) -> int:
-        """Rows in the table, 0 when it does not exist yet. Costs nothing."""
-        ...
-
-    def lookup(
-        self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
-    ) -> pa.Table:
-        """Committed rows whose ``column`` is among ``values`` (not null), projected on ``columns``.
-
-        Made for any number of values: few become an index lookup, many a scan of the column.
-        """
-        ...
-
-    def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
-        """All committed rows of a table, projected on ``columns``."""
-        ...

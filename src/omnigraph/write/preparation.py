@@ -25,8 +25,9 @@ from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.store import Head
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.write import races
-from omnigraph.write.delta import Adoption, GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.fence import Fence, outrun
 from omnigraph.write.lens import validated
 from omnigraph.write.plan import Action, Expectation, TableUnchanged

@@ -19,6 +19,7 @@ from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.changes import (
@@ -34,7 +35,7 @@ from omnigraph.storage.changes import (
 from omnigraph.storage.compact import worn_tail
 from omnigraph.storage.staging import StagedTable
 from omnigraph.storage.tables import Table
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.plan import Action, TableAction
 from omnigraph.write.txn import WriteTxn
 from omnigraph.write.validate import TableOutcome, Validated

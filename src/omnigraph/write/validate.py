@@ -17,15 +17,14 @@ import pyarrow as pa
 
 from omnigraph.arrow.sets import NO_POSITIONS
 from omnigraph.errors import ConstraintError, ErrorKind, Violation
-from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import CommittedState, GraphDelta, TableDelta
-from omnigraph.write.rules.cardinality import check_cardinality
-from omnigraph.write.rules.endpoints import check_endpoints, check_survivors
-from omnigraph.write.rules.findings import Finding, Positions, count, first
-from omnigraph.write.rules.identity import check_derived
-from omnigraph.write.rules.image import TableImage, build_image
-from omnigraph.write.rules.jobs import Job, run
-from omnigraph.write.rules.unique import (
+from omnigraph.rules.cardinality import check_cardinality
+from omnigraph.rules.endpoints import check_endpoints, check_survivors
+from omnigraph.rules.findings import Finding, Positions, count, first
+from omnigraph.rules.identity import check_derived
+from omnigraph.rules.image import TableImage, build_image
+from omnigraph.rules.jobs import Job, run
+from omnigraph.rules.table_delta import CommittedState, TableDelta
+from omnigraph.rules.unique import (
     check_committed,
     check_conflicts,
     check_identity,
@@ -33,7 +32,9 @@ from omnigraph.write.rules.unique import (
     repeated_ids,
     unique_groups,
 )
-from omnigraph.write.rules.values import check_values
+from omnigraph.rules.values import check_values
+from omnigraph.schema.catalog import Catalog
+from omnigraph.write.delta import GraphDelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,7 @@ def validate(
     found = {key: _Findings() for key in delta.tables}
     run([job for key, table in delta.tables.items() for job in _input_jobs(table, found[key])])
     images = {
-        key: build_image(catalog, delta, table, found[key].superseded, committed)
+        key: build_image(catalog, delta.tables, table, found[key].superseded, committed)
         for key, table in delta.tables.items()
     }
     endpoints = check_endpoints(images, committed)

@@ -11,8 +11,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from validate_fixtures import APPEND, catalog, change, messages, node, prop
 
+from omnigraph.rules.patterns import re2_spelling, texts_without
 from omnigraph.schema.catalog import Check, Scalar
-from omnigraph.write.rules.patterns import re2_spelling, texts_without
 
 CHARACTERS = "ab01_- \n\r\t.$^é٣ß²Ⅷ中\u00a0\u0301\u2028\x00\x85K🙂"
 ATOMS = [

@@ -14,10 +14,11 @@ from validate_fixtures import catalog, edge, node, prop, table_of
 from validate_reference import Reference
 
 from omnigraph.errors import ConstraintError, ErrorKind
+from omnigraph.rules import jobs, repeats
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Check, Range, Scalar
 from omnigraph.testing.committed import MemoryState
-from omnigraph.write.delta import GraphDelta, TableDelta, WriteMode
-from omnigraph.write.rules import jobs, repeats
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.validate import validate
 
 IDS = ["a", "b", "c", "d"]

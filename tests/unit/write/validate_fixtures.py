@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import ConstraintError
+from omnigraph.rules.table_delta import Origins, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import (
     Cardinality,
@@ -20,7 +21,7 @@ from omnigraph.schema.catalog import (
     Scalar,
 )
 from omnigraph.testing.committed import MemoryState
-from omnigraph.write.delta import GraphDelta, Origins, TableDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.validate import Validated, validate
 
 APPEND, MERGE, OVERWRITE = WriteMode.APPEND, WriteMode.MERGE, WriteMode.OVERWRITE

@@ -10,8 +10,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Scalar
-from omnigraph.write.delta import GraphDelta, WriteMode
+from omnigraph.write.delta import GraphDelta
 
 
 @dataclass

@@ -42,9 +42,9 @@ from omnigraph.branch.merge.images import (
 from omnigraph.branch.merge.threeway import virtual
 from omnigraph.branch.parallel import both
 from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.migrate.columns import column_changes
-from omnigraph.write.delta import NO_IDS
 
 
 class SideChanges(Protocol):

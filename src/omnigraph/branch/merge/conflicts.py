@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from omnigraph.branch.merge.images import ENDPOINTS
 from omnigraph.errors import MergeConflictError
+from omnigraph.rules.words import text_of
 from omnigraph.schema.json_text import json_objects
-from omnigraph.write.rules.words import text_of
 
 Record = Mapping[str, Any]
 """An image as plain data: ``properties`` as an export writes them, ``endpoints`` of an edge."""

@@ -18,6 +18,7 @@ from omnigraph.branch.delta import RowDelta, table_delta
 from omnigraph.branch.types import ComparedTypes
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.migrate.constraints import ConstraintRule
 from omnigraph.schema.migrate.facts import Things, catalog_of, things_of
@@ -25,7 +26,6 @@ from omnigraph.schema.migrate.numbers import renumber
 from omnigraph.schema.migrate.reconcile import Prefer
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.tables import Table
-from omnigraph.write.delta import NO_IDS
 
 TypeId = tuple[int, int]
 """Stable number and incarnation of a type: what it is, whatever it is called."""

@@ -25,8 +25,9 @@ from omnigraph.branch.merge.tables import (
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import Violation
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.rules.table_delta import TableDelta
 from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import GraphDelta, TableDelta
+from omnigraph.write.delta import GraphDelta
 
 
 class MergePlan:

@@ -34,12 +34,12 @@ from omnigraph.branch.merge.conflicts import EntityName
 from omnigraph.branch.merge.images import ENDPOINTS, Choices, MergeImages
 from omnigraph.branch.merge.threeway import BASE, GIVEN, OURS, THEIRS, Contested, RowDecision
 from omnigraph.errors import InputError, UsageError
+from omnigraph.rules.identity import identity_members
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.property_values import ValueRefused, converter
 from omnigraph.schema.property_values import text as text_value
 from omnigraph.schema.strict_json import LineRefused, parse_line
-from omnigraph.write.rules.identity import identity_members
 
 _SIDES = {"ours": OURS, "theirs": THEIRS, "base": BASE}
 

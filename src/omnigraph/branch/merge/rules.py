@@ -23,11 +23,12 @@ from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
 from omnigraph.branch.merge.rulings import FactOf, overruled, rulers
 from omnigraph.branch.merge.tables import NOTHING, TablePlan, Undo
 from omnigraph.errors import Violation
+from omnigraph.rules.table_delta import CommittedState
+from omnigraph.rules.words import out_of_bounds
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
-from omnigraph.write.delta import CommittedState, GraphDelta
-from omnigraph.write.rules.words import out_of_bounds
+from omnigraph.write.delta import GraphDelta
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,12 +45,12 @@ from omnigraph.branch.merge.threeway import (
 )
 from omnigraph.branch.refilled import refilled
 from omnigraph.errors import Violation
+from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.rules.words import no_place
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair, reshape_of
-from omnigraph.write.rules.words import no_place
 
 _KINDS = {
     Contested.DIVERGENT_INSERT: ConflictKind.DIVERGENT_INSERT,

@@ -19,10 +19,10 @@ import pyarrow as pa
 from omnigraph.query import typed
 from omnigraph.query.exec import numbers
 from omnigraph.query.exec.evaluate import Values, is_constant, number_of
+from omnigraph.rules.identity import identity_members
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
 from omnigraph.schema.identity import canonical_ids, is_keyed
-from omnigraph.write.rules.identity import identity_members
 
 LOOKUPS_MAX = 10_000
 """Beyond so many combinations of key members a scan is the better plan."""

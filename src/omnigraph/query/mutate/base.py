@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.arrow.sets import Positions
 from omnigraph.errors import InternalError
 from omnigraph.query import typed
-from omnigraph.write.delta import CommittedState
+from omnigraph.rules.table_delta import CommittedState
 
 
 class Base(CommittedState, Protocol):

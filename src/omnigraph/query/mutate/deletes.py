@@ -17,9 +17,9 @@ from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.base import Base
 from omnigraph.query.mutate.find import find_ids
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EntityKind, GraphType
-from omnigraph.write.delta import TableDelta, WriteMode
 
 
 def type_of(catalog: Catalog, kind: EntityKind, name: str) -> GraphType:

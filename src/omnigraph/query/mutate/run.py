@@ -21,8 +21,9 @@ from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.base import Base
 from omnigraph.query.mutate.deletes import delete, type_of
 from omnigraph.query.mutate.writes import Numbered, write_type
+from omnigraph.rules.table_delta import TableDelta
 from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import GraphDelta, TableDelta
+from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn

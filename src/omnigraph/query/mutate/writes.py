@@ -23,11 +23,11 @@ from omnigraph.query.mutate.base import Base, MutationRows
 from omnigraph.query.mutate.cells import cells
 from omnigraph.query.mutate.find import find_rows, whole_rows
 from omnigraph.query.mutate.images import Images
+from omnigraph.rules.identity import identity_members
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
-from omnigraph.write.delta import TableDelta, WriteMode
-from omnigraph.write.rules.identity import identity_members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

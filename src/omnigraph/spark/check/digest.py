@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.write.rules.repeats import complete_rows, stable_hashes
+from omnigraph.rules.repeats import complete_rows, stable_hashes
 
 EXCHANGE_DDL = "bucket int, topic int, committed boolean, payload binary"
 COUNTS = -1

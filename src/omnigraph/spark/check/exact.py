@@ -21,6 +21,18 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
+from omnigraph.rules.findings import Finding, row_finding, row_violation
+from omnigraph.rules.identity import identity_members
+from omnigraph.rules.image import TableImage
+from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
+from omnigraph.rules.unique import (
+    check_committed,
+    check_conflicts,
+    check_identity,
+    check_repeats,
+    repeated_ids,
+)
+from omnigraph.rules.words import end_missing, out_of_bounds, survivor
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.spark.check.digest import Rows, unpacked
 from omnigraph.spark.check.found import (
@@ -33,18 +45,6 @@ from omnigraph.spark.check.found import (
 )
 from omnigraph.spark.check.subject import FILE, LINE
 from omnigraph.spark.check.values import input_delta
-from omnigraph.write.delta import NO_IDS, TableDelta, WriteMode
-from omnigraph.write.rules.findings import Finding, row_finding, row_violation
-from omnigraph.write.rules.identity import identity_members
-from omnigraph.write.rules.image import TableImage
-from omnigraph.write.rules.unique import (
-    check_committed,
-    check_conflicts,
-    check_identity,
-    check_repeats,
-    repeated_ids,
-)
-from omnigraph.write.rules.words import end_missing, out_of_bounds, survivor
 
 KEPT = "_kept"
 

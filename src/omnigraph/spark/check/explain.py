@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among
+from omnigraph.rules.repeats import find_repeats
 from omnigraph.spark.check.digest import (
     EXCHANGE_DDL,
     Digest,
@@ -35,7 +36,6 @@ from omnigraph.spark.check.values import ValuesAsked, tell_values
 from omnigraph.spark.errors import task
 from omnigraph.spark.scan import Scan
 from omnigraph.storage.pieces import FilePiece
-from omnigraph.write.rules.repeats import find_repeats
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

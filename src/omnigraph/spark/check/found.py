@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import Violation
+from omnigraph.rules.findings import Finding
 from omnigraph.spark.check.subject import FILE, LINE
-from omnigraph.write.rules.findings import Finding
 
 RANK = ("table", "stage", "rank", "file", "line", "name", "number")
 """By these violations are ordered."""

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among
+from omnigraph.rules.repeats import find_repeats
 from omnigraph.spark.check.digest import COUNTS, Numbers, Texts, Topic, Tuples, unpacked
-from omnigraph.write.rules.repeats import find_repeats
 
 ANSWERS_DDL = "question int, n bigint"
 _ANSWERS = pa.schema([("question", pa.int32()), ("n", pa.int64())])

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from omnigraph.rules.identity import identity_members
+from omnigraph.rules.image import bounded
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType
 from omnigraph.schema.identity import is_keyed
 from omnigraph.spark.check.digest import Texts, Tuples
@@ -44,9 +47,6 @@ from omnigraph.spark.check.judge import (
     Total,
 )
 from omnigraph.spark.check.subject import InputTable, Subject
-from omnigraph.write.delta import WriteMode
-from omnigraph.write.rules.identity import identity_members
-from omnigraph.write.rules.image import bounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

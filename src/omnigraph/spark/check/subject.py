@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.spark.scan import Scan
-from omnigraph.write.delta import WriteMode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

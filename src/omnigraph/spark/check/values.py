@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.rules.findings import count
+from omnigraph.rules.table_delta import Origins, TableDelta, WriteMode
+from omnigraph.rules.values import check_values
 from omnigraph.schema.catalog import GraphType
 from omnigraph.spark.check.found import Place, RowPlaces, found_table, told_findings
 from omnigraph.spark.check.subject import FILE, LINE, Read
-from omnigraph.write.delta import Origins, TableDelta, WriteMode
-from omnigraph.write.rules.findings import count
-from omnigraph.write.rules.values import check_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

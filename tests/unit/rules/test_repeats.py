@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.write.rules import repeats
-from omnigraph.write.rules.repeats import find_repeats
+from omnigraph.rules import repeats
+from omnigraph.rules.repeats import find_repeats
 
 TEXTS = st.one_of(
     st.none(),

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.sets import Positions
 from omnigraph.errors import Violation
-from omnigraph.write.delta import TableDelta
+from omnigraph.rules.table_delta import TableDelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ is read by id, at most once. It judges nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,9 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, strings, true_at, union, without
+from omnigraph.rules.findings import Positions
+from omnigraph.rules.table_delta import NO_IDS, CommittedState, TableDelta, WriteMode
 from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, GraphType
-from omnigraph.write.delta import NO_IDS, CommittedState, GraphDelta, TableDelta, WriteMode
-from omnigraph.write.rules.findings import Positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +61,21 @@ class TableImage:
 
 def build_image(
     catalog: Catalog,
-    delta: GraphDelta,
+    written: Collection[str],
     table: TableDelta,
     superseded: Positions,
     committed: CommittedState,
 ) -> TableImage:
-    """The image of one table. Costs one read by id, or none where ids cannot be known already."""
+    """The image of one table. Costs one read by id, or none where ids cannot be known already.
+
+    ``written`` has the keys of all tables that the same write changes.
+    """
     rows, positions = table.rows, None
     if len(superseded):
         positions = np.delete(np.arange(rows.num_rows, dtype=np.int64), superseded)
         rows = rows.take(pa.array(positions))
     if table.mode is WriteMode.OVERWRITE:
-        return _overwrite(catalog, delta, table, rows, positions, committed)
+        return _overwrite(catalog, written, table, rows, positions, committed)
     return _change(table, rows, positions, committed)
 
 
@@ -117,7 +121,7 @@ def _asked_ids(table: TableDelta, rows: pa.Table) -> pa.StringArray:
 
 def _overwrite(
     catalog: Catalog,
-    delta: GraphDelta,
+    written: Collection[str],
     table: TableDelta,
     rows: pa.Table,
     positions: Positions | None,
@@ -131,7 +135,7 @@ def _overwrite(
     strangers = table.ids_fresh or not rows.num_rows
     removed, sources, updated_count = NO_IDS, NO_IDS, 0
     if before_count and (
-        needs_sources or not strangers or _has_edges(catalog, delta, table, committed)
+        needs_sources or not strangers or _has_edges(catalog, written, table, committed)
     ):
         before = committed.scan(key, ("id", "src") if needs_sources else ("id",))
         removed = strings(before.column("id"))
@@ -153,13 +157,13 @@ def _overwrite(
 
 
 def _has_edges(
-    catalog: Catalog, delta: GraphDelta, table: TableDelta, committed: CommittedState
+    catalog: Catalog, written: Collection[str], table: TableDelta, committed: CommittedState
 ) -> bool:
     """Whether any edge could ask which nodes of this type disappear."""
     if table.type.kind == "edge":
         return False
     keys = [edge.table_key for edge in catalog.edges_at(table.type.name)]
-    return any(key in delta.tables or committed.row_count(key) for key in keys)
+    return any(key in written or committed.row_count(key) for key in keys)
 
 
 def conflicts(image: TableImage) -> Positions:

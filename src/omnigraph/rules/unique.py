@@ -11,12 +11,10 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import true_at
-from omnigraph.schema.identity import is_keyed
-from omnigraph.write.delta import CommittedState, TableDelta, WriteMode
-from omnigraph.write.rules.findings import Finding, member_values, row_finding
-from omnigraph.write.rules.identity import identity_members
-from omnigraph.write.rules.image import TableImage, conflicts
-from omnigraph.write.rules.repeats import (
+from omnigraph.rules.findings import Finding, member_values, row_finding
+from omnigraph.rules.identity import identity_members
+from omnigraph.rules.image import TableImage, conflicts
+from omnigraph.rules.repeats import (
     NO_REPEATS,
     Repeats,
     comparable,
@@ -24,7 +22,9 @@ from omnigraph.write.rules.repeats import (
     find_repeats,
     tuple_codes,
 )
-from omnigraph.write.rules.words import exists_already, held_twice, repeated_key, single
+from omnigraph.rules.table_delta import CommittedState, TableDelta, WriteMode
+from omnigraph.rules.words import exists_already, held_twice, repeated_key, single
+from omnigraph.schema.identity import is_keyed
 
 
 def unique_groups(delta: TableDelta) -> list[tuple[str, ...]]:

@@ -16,11 +16,11 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import true_at, union, without
 from omnigraph.errors import Violation
+from omnigraph.rules.findings import Finding, row_violation
+from omnigraph.rules.image import TableImage, bounded
+from omnigraph.rules.table_delta import CommittedState
+from omnigraph.rules.words import out_of_bounds
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.write.delta import CommittedState
-from omnigraph.write.rules.findings import Finding, row_violation
-from omnigraph.write.rules.image import TableImage, bounded
-from omnigraph.write.rules.words import out_of_bounds
 
 
 def check_cardinality(

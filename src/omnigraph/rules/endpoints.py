@@ -16,12 +16,12 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
+from omnigraph.rules.findings import Finding, row_finding
+from omnigraph.rules.image import TableImage
+from omnigraph.rules.jobs import Job, run
+from omnigraph.rules.table_delta import NO_IDS, CommittedState
+from omnigraph.rules.words import end_missing, survivor
 from omnigraph.schema.catalog import Catalog, EdgeType
-from omnigraph.write.delta import NO_IDS, CommittedState
-from omnigraph.write.rules.findings import Finding, row_finding
-from omnigraph.write.rules.image import TableImage
-from omnigraph.write.rules.jobs import Job, run
-from omnigraph.write.rules.words import end_missing, survivor
 
 
 @dataclass(slots=True, kw_only=True)

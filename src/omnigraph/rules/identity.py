@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import true_at
+from omnigraph.rules.findings import Finding, member_values, row_finding
+from omnigraph.rules.table_delta import TableDelta
+from omnigraph.rules.words import not_derived, single
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
-from omnigraph.write.delta import TableDelta
-from omnigraph.write.rules.findings import Finding, member_values, row_finding
-from omnigraph.write.rules.words import not_derived, single
 
 
 def identity_members(graph_type: GraphType) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.write.rules.findings import Positions
+from omnigraph.rules.findings import Positions
 
 Hashes = npt.NDArray[np.uint64]
 

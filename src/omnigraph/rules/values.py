@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import NO_POSITIONS, true_at
+from omnigraph.rules.findings import Finding, Positions, row_finding
+from omnigraph.rules.identity import identity_members
+from omnigraph.rules.patterns import texts_without
+from omnigraph.rules.table_delta import TableDelta
+from omnigraph.rules.words import text_of
 from omnigraph.schema.catalog import Check, NodeType, Property, Range, Scalar
-from omnigraph.write.delta import TableDelta
-from omnigraph.write.rules.findings import Finding, Positions, row_finding
-from omnigraph.write.rules.identity import identity_members
-from omnigraph.write.rules.patterns import texts_without
-from omnigraph.write.rules.words import text_of
 
 _INTEGER_BOUNDS = {
     Scalar.I32: (-(2**31), 2**31 - 1),
