@@ -32,7 +32,6 @@ import pyarrow.parquet as pq
 import omnigraph
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.table_delta import WriteMode
-from omnigraph.spark.check.subject import Intake
 from omnigraph.spark.input import parse_input
 from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.spark.staging import Incoming, LoadFiles
@@ -93,12 +92,11 @@ def publish_unchecked(graph: omnigraph.Graph, pipeline: Pipeline, source: Any) -
         run_id = repository.ids.ulid()
         parsed = parse_input(pipeline, source, txn.schema.catalog, run_id=run_id)
         try:
-            frame, read = parsed.packed()
             rows = {key: parsed.row_count(key) for key in parsed.keys}
             changes = {k: TableChange(inserted=n, updated=0, deleted=0) for k, n in rows.items()}
-            intake = Intake(frame=frame, read=read)
-            mode = WriteMode.APPEND
-            incoming = Incoming(intake=intake, mode=mode, rows=rows, superseded={})
+            incoming = Incoming(
+                intake=parsed.intake(), mode=WriteMode.APPEND, rows=rows, superseded={}
+            )
             return BulkChange(tables=files.stage(txn, incoming, changes))
         finally:
             parsed.unpersist()

@@ -16,7 +16,6 @@ import omnigraph
 from omnigraph.cli.main import app
 from omnigraph.errors import ConstraintError, InputError
 from omnigraph.input.sources import sort_out
-from omnigraph.spark.check.subject import Intake
 from omnigraph.spark.input import parse_input
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.spark.stage import Target, stage_rows
@@ -237,11 +236,10 @@ def test_what_a_load_left_behind_can_be_removed(spark, tmp_path: Path):
             parsed = parse_input(
                 pipeline, sort_out(file), graph.catalog, run_id=graph._repository.ids.ulid()
             )
-            frame, read = parsed.packed()
             person = graph.catalog.table("node:Person")
             pin = graph._repository.branch("main").refresh().snapshot.pins["node:Person"]
             stage_rows(  # As a load does, whose driver dies before it publishes.
-                Intake(frame=frame, read=read),
+                parsed.intake(),
                 graph._repository.location,
                 {"node:Person": Target(type=person, base=pin.name)},
                 {"node:Person": 9},

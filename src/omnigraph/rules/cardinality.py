@@ -8,19 +8,26 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.arrow.sets import true_at, union, without
+from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
-from omnigraph.rules.findings import Finding, row_violation
-from omnigraph.rules.image import TableImage, bounded
-from omnigraph.rules.table_delta import CommittedState
+from omnigraph.rules.bucket import KEPT, Bucket, RuleOnInput, true_count
+from omnigraph.rules.digest import Rows, Sided, Texts
+from omnigraph.rules.findings import Finding, count, row_violation
+from omnigraph.rules.identity import rows_of_ids
+from omnigraph.rules.image import TableImage, bounded, image_of
+from omnigraph.rules.ranked import Found, Told
+from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, CommittedState
 from omnigraph.rules.words import out_of_bounds
 from omnigraph.schema.catalog import EdgeType
+
+Counts = npt.NDArray[np.int64]
 
 
 def check_cardinality(
@@ -45,22 +52,26 @@ def check_cardinality(
     return _findings(image, edge, touched, counts)
 
 
-def _count(sources: pa.ChunkedArray, touched: pa.Array) -> npt.NDArray[np.int64]:
+def _count(sources: pa.ChunkedArray | pa.Array, touched: pa.Array) -> Counts:
     places = pc.index_in(sources, value_set=touched).drop_null().to_numpy()
     return np.bincount(places, minlength=len(touched))
+
+
+def _wrong(edge: EdgeType, least: Counts, most: Counts) -> npt.NDArray[np.bool_]:
+    low, high = edge.cardinality.low, edge.cardinality.high
+    wrong = least < low
+    if high is not None:
+        wrong |= most > high
+    return wrong
 
 
 def _findings(
     image: TableImage,
     edge: EdgeType,
     touched: pa.Array,
-    counts: npt.NDArray[np.int64],
+    counts: Counts,
 ) -> list[Finding]:
-    low, high = edge.cardinality.low, edge.cardinality.high
-    wrong = counts < low
-    if high is not None:
-        wrong |= counts > high
-    places = np.flatnonzero(wrong)
+    places = np.flatnonzero(_wrong(edge, counts, counts))
     if not len(places):
         return []
 
@@ -86,3 +97,125 @@ def _blame(image: TableImage, source: pa.StringScalar, message: str) -> Violatio
         type_name=image.delta.type.name,
         property_name="src",
     )
+
+
+# -- bucket by bucket ----------------------------------------------------------------------------
+
+_NO_EDGES = pa.table(
+    {"id": NO_IDS, "src": NO_IDS, FILE: pa.array([], pa.int32()), LINE: pa.array([], pa.int64())}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutOfBounds:
+    """How many sources have too many or too few edges, or might.
+
+    A row that replaces a committed one counts twice, so at most that many edges there are. Where
+    ids follow from the source, an edge keeps its own: there are at least as many as on either side.
+    For other edges the number is right only if none is replaced.
+    """
+
+    sources: Texts
+    edge: EdgeType
+    committed: bool
+    """Committed edges stay, and count with those of the input."""
+    deserted: bool
+    """Committed edges go, and a source of theirs that the input does not name has none left."""
+
+    @property
+    def needs(self) -> tuple[Sided, ...]:
+        """What must meet."""
+        mine = ((False, self.sources),)
+        return (*mine, (True, self.sources)) if self.committed or self.deserted else mine
+
+    def suspects(self, bucket: Bucket) -> int:
+        """The number for one bucket."""
+        mine = bucket.texts(self.sources, committed=False)
+        theirs = bucket.texts(self.sources, committed=True)
+        found = 0
+        if len(mine):
+            touched = union([mine])
+            own = _weighed(mine, bucket.counts(self.sources, committed=False), touched)
+            most = least = own
+            if self.committed:
+                others = _weighed(theirs, bucket.counts(self.sources, committed=True), touched)
+                most = own + others
+                least = np.maximum(own, others) if self.edge.keyed else most
+            found = int(np.count_nonzero(_wrong(self.edge, least, most)))
+        if self.deserted and len(theirs):
+            found += len(theirs) - (true_count(among(theirs, mine)) if len(mine) else 0)
+        return found
+
+
+def _weighed(sources: pa.ChunkedArray, counts: Counts, touched: pa.Array) -> Counts:
+    """How many edges the touched sources have; the same source may come several times."""
+    places = pc.index_in(sources, value_set=touched)
+    known = places.is_valid().to_numpy()
+    weights = np.bincount(places.drop_null().to_numpy(), counts[known], minlength=len(touched))
+    return weights.astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountWrong(RuleOnInput):
+    """A source with too many or too few edges."""
+
+    edge: EdgeType
+    committed: bool
+    deserted: bool
+    nodes_go: bool
+    """Nodes of the source's type may disappear; those that do are not held to anything."""
+
+    @property
+    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+        """What must meet."""
+        needs = [(False, self.wanted(("src",), ("src",), kept=True))]
+        if self.committed or self.deserted:
+            needs.append((True, self._theirs))
+        if self.nodes_go:
+            needs += [(side, rows_of_ids(f"node:{self.edge.source}")) for side in (False, True)]
+        return tuple(needs)
+
+    @property
+    def _theirs(self) -> Rows:
+        return self.stored(("src",), ("src",), kept=self.committed)
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        rows = bucket.input(self.needs[0][1])
+        rows = _NO_EDGES if rows is None else rows
+        stays, goes = self._sources(bucket.committed(self._theirs))
+        mine = strings(rows.column("src"))
+        # First the sources of the input in its order, then the others by name.
+        touched = without(union([mine, goes.take(pc.sort_indices(goes))]), self._gone(bucket))
+        counts = _count(mine, touched) + _count(stays, touched)
+        found = _findings(image_of(self.delta(rows)), self.edge, touched, counts)
+        told = [
+            self._told(finding.word(index), touched[int(place)], rows)
+            for finding in found
+            for index, place in enumerate(finding.positions[:limit])
+        ]
+        return told, count(found)
+
+    def _sources(self, theirs: pa.Table | None) -> tuple[pa.StringArray, pa.StringArray]:
+        """Sources of committed edges that stay, and of those that go."""
+        if theirs is None:
+            return NO_IDS, NO_IDS
+        sources = strings(theirs.column("src"))
+        if self.deserted:
+            return NO_IDS, sources
+        kept = theirs.column(KEPT).combine_chunks()
+        return sources.filter(kept), sources.filter(pc.invert(kept))
+
+    def _gone(self, bucket: Bucket) -> pa.StringArray:
+        nodes = rows_of_ids(f"node:{self.edge.source}")
+        before = bucket.ids(nodes, committed=True) if self.nodes_go else NO_IDS
+        return without(before, bucket.ids(nodes, committed=False))
+
+    def _told(self, violation: Violation, source: pa.StringScalar, rows: pa.Table) -> Told:
+        """By the first edge of the input at this source; those without one follow by name."""
+        at = true_at(pc.equal(rows.column("src"), source))
+        if not len(at):
+            place = replace(self.place, rank=1)
+            return Told(violation=violation, place=place, name=source.as_py())
+        file, line = (rows.column(name)[int(at[0])].as_py() for name in (FILE, LINE))
+        return Told(violation=violation, place=self.place, file=file, line=line)

@@ -9,24 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.arrow.sets import among, strings, true_at, union, without
+from omnigraph.arrow.sets import Positions, among, strings, true_at, union, without
 from omnigraph.errors import Violation
+from omnigraph.rules.bucket import Bucket, RuleOnInput, true_count
+from omnigraph.rules.digest import Rows, Sided, Texts
 from omnigraph.rules.findings import Finding, row_finding
+from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage
 from omnigraph.rules.jobs import Job, run
-from omnigraph.rules.table_delta import NO_IDS, CommittedState
+from omnigraph.rules.ranked import NOTHING, Found, RulePlace, Told
+from omnigraph.rules.table_delta import NO_IDS, CommittedState, TableDelta
 from omnigraph.rules.words import end_missing, survivor
 from omnigraph.schema.catalog import Catalog, EdgeType
 
 
 @dataclass(slots=True, kw_only=True)
 class _End:
-    """One endpoint column of one edge table on its way to a verdict."""
+    """One endpoint column of one edge table, until it is known which ends are missing."""
 
     image: TableImage
     column_name: str
@@ -133,14 +138,17 @@ def _committed_ids(
 
 
 def _report(end: _End) -> None:
-    delta, name = end.image.delta, end.column_name
     rows = end.image.input_rows(true_at(among(end.column, end.unknown)))
-    values = delta.rows.column(name)
+    end.findings = _missing(end.image.delta, rows, end.column_name, end.node_name)
+
+
+def _missing(delta: TableDelta, rows: Positions, column: str, node_name: str) -> list[Finding]:
+    values = delta.rows.column(column)
 
     def message(index: int) -> str:
-        return end_missing(name, values[int(rows[index])].as_py(), end.node_name)
+        return end_missing(column, values[int(rows[index])].as_py(), node_name)
 
-    end.findings = row_finding(delta, rows, rule="endpoint", property_name=name, message=message)
+    return row_finding(delta, rows, rule="endpoint", property_name=column, message=message)
 
 
 def _survivor_finding(edge: EdgeType, column: str, left: pa.Table) -> Finding:
@@ -150,3 +158,108 @@ def _survivor_finding(edge: EdgeType, column: str, left: pa.Table) -> Finding:
         return survivor(edge, column, ids[index].as_py(), values[index].as_py())
 
     return Finding(positions=np.arange(left.num_rows, dtype=np.int64), word=word)
+
+
+# -- bucket by bucket ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingEnds:
+    """How many distinct ends of edges have no node, in the input or among committed nodes."""
+
+    ends: Texts
+    nodes: Texts
+    sides: tuple[bool, ...]
+    """Where nodes may be: in the input (False), among committed ones (True)."""
+
+    @property
+    def needs(self) -> tuple[Sided, ...]:
+        """What must meet."""
+        return ((False, self.ends), *((side, self.nodes) for side in self.sides))
+
+    def suspects(self, bucket: Bucket) -> int:
+        """The number for one bucket."""
+        ends = bucket.texts(self.ends, committed=False)
+        for side in self.sides:
+            nodes = bucket.texts(self.nodes, committed=side)
+            if len(ends) and len(nodes):
+                ends = ends.filter(pc.invert(among(ends, nodes)))
+        return len(ends)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostEnds:
+    """How many ends of committed edges are no longer nodes once the input replaced them all."""
+
+    ends: Texts
+    nodes: Texts
+
+    @property
+    def needs(self) -> tuple[Sided, ...]:
+        """What must meet."""
+        return ((True, self.ends), (False, self.nodes))
+
+    def suspects(self, bucket: Bucket) -> int:
+        """The number for one bucket."""
+        ends = bucket.texts(self.ends, committed=True)
+        nodes = bucket.texts(self.nodes, committed=False)
+        return len(ends) - (true_count(among(ends, nodes)) if len(ends) and len(nodes) else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndMissing(RuleOnInput):
+    """An edge of the input without a node at one end."""
+
+    column: str
+    node_name: str
+    sides: tuple[bool, ...]
+
+    @property
+    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+        """What must meet."""
+        nodes = rows_of_ids(f"node:{self.node_name}")
+        edges = self.wanted((self.column,), (self.column,), kept=True)
+        return ((False, edges), *((side, nodes) for side in self.sides))
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        rows = bucket.input(self.needs[0][1])
+        if rows is None:
+            return NOTHING
+        known = [bucket.ids(topic, committed=side) for side, topic in self.needs[1:]]
+        lost = true_at(pc.invert(among(rows.column(self.column), union(known or [NO_IDS]))))
+        found = _missing(self.delta(rows), lost, self.column, self.node_name)
+        return self.told(found, rows, limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndLost:
+    """A committed edge that stays although a node of an overwritten type goes."""
+
+    edge: EdgeType
+    column: str
+    place: RulePlace
+    is_conflict: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+        """What must meet."""
+        node_name = self.edge.source if self.column == "src" else self.edge.target
+        columns = ("id", self.column)
+        edges = Rows(table_key=self.edge.table_key, columns=columns, by=(self.column,))
+        return ((True, edges), (False, rows_of_ids(f"node:{node_name}")))
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        edges = bucket.committed(self.needs[0][1])
+        if edges is None:
+            return NOTHING
+        nodes = bucket.ids(self.needs[1][1], committed=False)
+        lost = edges.filter(pc.invert(among(edges.column(self.column), nodes))).sort_by("id")
+        finding = _survivor_finding(self.edge, self.column, lost)
+        ids = lost.column("id").slice(0, limit).to_pylist()
+        told = [
+            Told(violation=finding.word(index), place=self.place, name=name)
+            for index, name in enumerate(ids)
+        ]
+        return told, lost.num_rows

@@ -79,6 +79,21 @@ def build_image(
     return _change(table, rows, positions, committed)
 
 
+def image_of(delta: TableDelta, matched: pa.StringArray = NO_IDS) -> TableImage:
+    """The image of rows that are all written, and each the last of its id."""
+    return TableImage(
+        delta=delta,
+        rows=delta.rows,
+        positions=None,
+        matched=matched,
+        removed=NO_IDS,
+        sources_before=NO_IDS,
+        inserted_count=0,
+        updated_count=0,
+        deleted_count=0,
+    )
+
+
 def bounded(graph_type: GraphType) -> Cardinality | None:
     """The cardinality of an edge type that has one."""
     if isinstance(graph_type, EdgeType) and graph_type.cardinality != Cardinality():

@@ -30,6 +30,8 @@ _EXACT_ROWS_MAX = 4096
 """So few rows are compared by value straight away."""
 _WORDS_MAX = 4
 """Eight-byte words hashed from the end of a string, where ids differ; long ones add their head."""
+HASHED_BYTES = 8 * _WORDS_MAX + 8
+"""A string of at most so many bytes is hashed as a whole."""
 _MULTIPLIERS = tuple(
     np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 )

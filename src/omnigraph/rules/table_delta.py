@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # A command that only looks at queries and schemas loads no e
     from omnigraph.storage.changes import Rework
 
 NO_IDS: pa.StringArray = pa.array([], pa.string())
+FILE, LINE = "_file", "_line"
+"""Where a row of a bulk load came from: the number of its source and the line in it. Also the order
+of rows."""
 
 
 class WriteMode(StrEnum):

@@ -1,58 +1,34 @@
-"""Rule 2: identity and ``@unique`` groups.
+"""Rule 2, second half: no two entities hold the same tuple of a ``@unique`` group.
 
-Within the input no tuple may occur twice, in any entity; against the committed state a tuple
-may not be held by an entity that the delta leaves as it is. Tuples with a null are exempt. A key
-*is* the id, so a committed holder of the same key is the same entity and keys need no second half.
+Within the input no tuple may occur twice, in any entity; against the committed state a tuple may
+not be held by an entity that the delta leaves as it is. Tuples with a null are exempt.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.arrow.sets import true_at
+from omnigraph.arrow.sets import among, true_at
+from omnigraph.rules.bucket import Bucket, RuleOnInput
+from omnigraph.rules.digest import Rows, Sided, Tuples
 from omnigraph.rules.findings import Finding, member_values, row_finding
 from omnigraph.rules.identity import identity_members
-from omnigraph.rules.image import TableImage, conflicts
-from omnigraph.rules.repeats import (
-    NO_REPEATS,
-    Repeats,
-    comparable,
-    complete_rows,
-    find_repeats,
-    tuple_codes,
-)
-from omnigraph.rules.table_delta import CommittedState, TableDelta, WriteMode
-from omnigraph.rules.words import exists_already, held_twice, repeated_key, single
-from omnigraph.schema.identity import is_keyed
+from omnigraph.rules.image import TableImage, image_of
+from omnigraph.rules.ranked import NOTHING, Found
+from omnigraph.rules.repeats import comparable, complete_rows, find_repeats, tuple_codes
+from omnigraph.rules.table_delta import CommittedState, TableDelta
+from omnigraph.rules.words import held_twice, single
+from omnigraph.schema.catalog import GraphType
 
 
-def unique_groups(delta: TableDelta) -> list[tuple[str, ...]]:
+def unique_groups(graph_type: GraphType) -> list[tuple[str, ...]]:
     """The groups to check beside identity; one equal to the key says nothing new."""
-    key = set(identity_members(delta.type))
-    return [group for group in delta.type.unique if set(group) != key]
-
-
-def repeated_ids(delta: TableDelta) -> Repeats:
-    """Rows that share an id. For a keyed type these are the rows that share a key."""
-    if delta.ids_fresh or delta.rows.num_rows < 2:
-        return NO_REPEATS
-    return find_repeats([delta.rows.column("id")])
-
-
-def check_identity(delta: TableDelta, repeats: Repeats) -> list[Finding]:
-    """An identity twice in one input. Supplied ids may repeat in a merge: there the last wins."""
-    if delta.mode is WriteMode.MERGE and not is_keyed(delta.type):
-        return []
-    members = identity_members(delta.type)
-    rows, firsts = repeats.later()
-
-    def message(index: int) -> str:
-        row, first = int(rows[index]), int(firsts[index])
-        places = (delta.origins.at(first), delta.origins.at(row)) if delta.origins else None
-        return repeated_key(delta.type, members, member_values(delta.rows, members, row), places)
-
-    return row_finding(delta, rows, rule="key", property_name=single(members), message=message)
+    key = set(identity_members(graph_type))
+    return [group for group in graph_type.unique if set(group) != key]
 
 
 def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[Finding]:
@@ -67,19 +43,6 @@ def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[Finding]:
         return _held_by(delta, group, row, ids[first].as_py(), ids[row].as_py())
 
     return row_finding(delta, rows, rule="unique", property_name=single(group), message=message)
-
-
-def check_conflicts(image: TableImage) -> list[Finding]:
-    """A strict insert of an id that exists already."""
-    rows = image.input_rows(conflicts(image))
-    ids = image.delta.rows.column("id")
-
-    def message(index: int) -> str:
-        return exists_already(image.delta.type, ids[int(rows[index])].as_py())
-
-    return row_finding(
-        image.delta, rows, rule="key", property_name="id", message=message, is_conflict=True
-    )
 
 
 def check_committed(
@@ -145,3 +108,109 @@ def _match(rows: pa.Table, others: pa.Table, group: tuple[str, ...]) -> pa.Array
 
 def _held_by(delta: TableDelta, group: tuple[str, ...], row: int, one: str, other: str) -> str:
     return held_twice(delta.type, group, member_values(delta.rows, group, row), one, other)
+
+
+# -- bucket by bucket ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedTuples:
+    """How many rows of the input seem to repeat a tuple."""
+
+    tuples: Tuples
+
+    @property
+    def needs(self) -> tuple[Sided, ...]:
+        """What must meet."""
+        return ((False, self.tuples),)
+
+    def suspects(self, bucket: Bucket) -> int:
+        """The number for one bucket."""
+        hashes = bucket.tuples(self.tuples, committed=False)
+        return len(find_repeats([pa.chunked_array([pa.array(hashes)])]).superseded())
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldTuples:
+    """How many committed rows seem to hold a tuple that another id of the input wants."""
+
+    tuples: Tuples
+
+    @property
+    def needs(self) -> tuple[Sided, ...]:
+        """What must meet."""
+        return ((False, self.tuples), (True, self.tuples))
+
+    def suspects(self, bucket: Bucket) -> int:
+        """The number for one bucket."""
+        mine = bucket.tuples(self.tuples, committed=False)
+        theirs = bucket.tuples(self.tuples, committed=True)
+        if not len(mine) or not len(theirs):
+            return 0
+        owners = bucket.holders(self.tuples, committed=False)
+        holders = bucket.holders(self.tuples, committed=True)
+        order = np.argsort(mine, kind="stable")
+        place = np.minimum(np.searchsorted(mine[order], theirs), len(mine) - 1)
+        same = mine[order][place] == theirs
+        # A row that keeps its value takes it from no other.
+        return int(np.count_nonzero(same & (owners[order][place] != holders)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameTuple(RuleOnInput):
+    """A unique tuple twice in the input."""
+
+    group: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+        """What must meet."""
+        return ((False, self.wanted(self.group, self.group)),)
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        rows = bucket.input(self.needs[0][1])
+        if rows is None:
+            return NOTHING
+        return self.told(check_repeats(self.delta(rows), self.group), rows, limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TupleTaken(RuleOnInput):
+    """A unique tuple that a committed entity holds which the input leaves as it is."""
+
+    group: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+        """What must meet."""
+        mine = self.wanted(self.group, self.group, kept=True)
+        return ((False, mine), (True, self.stored(self.group, self.group, kept=True)))
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        (_, mine), (_, theirs) = self.needs
+        rows, there = bucket.input(mine), bucket.kept(theirs)
+        if rows is None or there is None:
+            return NOTHING
+        found = check_committed(image_of(self.delta(rows)), self.group, _RowsHere(there))
+        return self.told(found, rows, limit)
+
+
+class _RowsHere:
+    """Committed rows of a bucket, as the local rules look them up."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def row_count(self, table_key: str) -> int:
+        return self._rows.num_rows
+
+    def lookup(
+        self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
+    ) -> pa.Table:
+        found = self._rows.filter(among(self._rows.column(column), values))
+        return found.select(list(columns))
+
+    def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
+        return self._rows.select(list(columns))

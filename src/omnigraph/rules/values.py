@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import NO_POSITIONS, true_at
-from omnigraph.rules.findings import Finding, Positions, row_finding
+from omnigraph.rules.bucket import Bucket, RuleOnInput
+from omnigraph.rules.digest import Sided
+from omnigraph.rules.findings import Finding, Positions, count, row_finding
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.patterns import texts_without
-from omnigraph.rules.table_delta import TableDelta
+from omnigraph.rules.ranked import found_table
+from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.rules.words import text_of
-from omnigraph.schema.catalog import Check, NodeType, Property, Range, Scalar
+from omnigraph.schema.catalog import Check, GraphType, NodeType, Property, Range, Scalar
 
 _INTEGER_BOUNDS = {
     Scalar.I32: (-(2**31), 2**31 - 1),
@@ -185,3 +189,37 @@ def _rows_of_elements(
                 found.append(start + np.unique(parents[hits]))
         start += len(chunk)
     return np.concatenate(found)
+
+
+# -- where rows are read: no other row is needed -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenValues:
+    """How often rows of a type break this rule; every task that reads rows adds its number."""
+
+    type: GraphType
+
+    @property
+    def needs(self) -> tuple[Sided, ...]:
+        """Nothing has to meet."""
+        return ()
+
+    def suspects(self, bucket: Bucket) -> int:
+        """In no bucket of keys."""
+        return 0
+
+    def count(self, rows: pa.Table) -> int:
+        """The number for some rows."""
+        delta = TableDelta(type=self.type, mode=WriteMode.APPEND, rows=rows)
+        return count(check_values(delta))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueBroken(RuleOnInput):
+    """A value that breaks this rule, in superseded rows, too."""
+
+    def find_in(self, rows: pa.Table, limit: int | None) -> pa.Table:
+        """What breaks the rule in some rows, as the driver collects it."""
+        told, total = self.told(check_values(self.delta(rows)), rows, limit)
+        return found_table(told, total, self.place, conflict=False)

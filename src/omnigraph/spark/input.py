@@ -14,8 +14,11 @@ the tasks that notice it fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from omnigraph.errors import InputError, InternalError, UsageError
 from omnigraph.input.packed import PARSED_DDL, PROBLEMS, UNIT, Ledger, UnitStats
@@ -33,7 +36,6 @@ from omnigraph.spark.errors import translated
 from omnigraph.spark.frames import PlannedFrame, plan_frames
 from omnigraph.spark.tasks import (
     PROBLEM_DDL,
-    ReadTables,
     file_task,
     frame_task,
     problems_task,
@@ -47,10 +49,23 @@ if TYPE_CHECKING:
 
     from omnigraph.spark.sessions import Pipeline
 
+Read = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, pa.Table]]]
+
 _TASK_BYTES = 64 << 20
 """Files that cannot be cut are spread over tasks of about this size, once they are read."""
 _UNPACKED_FACTOR = 8
 _SPREAD_MAX = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """The input as tasks read it, all types together."""
+
+    frame: DataFrame
+    """Kept rows, in whatever shape ``read`` takes."""
+    read: Read
+    """Runs on executors: batches of the frame as rows of types, by table key. In the columns of
+    ``table_schema(type)``, ``_file`` and ``_line``; values before the check, so any may be null."""
 
 
 class ParsedInput:
@@ -108,12 +123,12 @@ class ParsedInput:
             spark_schema(rows_schema(graph_type)),
         )
 
-    def packed(self) -> tuple[DataFrame, ReadTables]:
-        """All rows for tasks that read them on their own: a frame, and what unpacks its batches."""
+    def intake(self) -> Intake:
+        """All rows, for tasks that unpack them on their own."""
         from pyspark.sql import functions
 
         kept = self._frame.filter(functions.col("kind") != PROBLEMS)
-        return kept, tables_reader(self._ir, self._run_id, self._ledger)
+        return Intake(frame=kept, read=tables_reader(self._ir, self._run_id, self._ledger))
 
     def problems(self, limit: int = PROBLEMS_MAX) -> list[Problem]:
         """The first problems in the order of sources and lines."""

@@ -27,11 +27,11 @@ from omnigraph.input.rejects import RejectFile
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import TableChange
+from omnigraph.rules.bulk import BulkInput, InputTable
 from omnigraph.rules.table_delta import WriteMode
-from omnigraph.spark.check.run import Checked, check
-from omnigraph.spark.check.subject import InputTable, Intake, Subject
-from omnigraph.spark.committed import PinnedState
+from omnigraph.spark.check import Checked, check
 from omnigraph.spark.errors import translated
+from omnigraph.spark.exchange import PinnedState, Sources
 from omnigraph.spark.input import ParsedInput, parse_input
 from omnigraph.spark.progress import Watch
 from omnigraph.spark.sessions import Pipeline, pipeline_session
@@ -126,7 +126,7 @@ class _Load:
         if self._parsed is None or self._checked is None or not changes:
             return BulkChange(tables={})
         incoming = Incoming(
-            intake=self._intake(self._parsed),
+            intake=self._parsed.intake(),
             mode=self._load.mode,
             rows=self.rows,
             superseded=self._checked.superseded,
@@ -144,7 +144,7 @@ class _Load:
         if not parsed.keys:
             return {}
         with translated("checking the input"), self._phase(Phase.CHECKING):
-            checked = check(self._pipeline.spark, self._subject(txn, parsed))
+            checked = check(self._sources(txn, parsed), self._given(txn, parsed))
             self._checked = checked
             if checked.total:
                 raise checked.refusal()
@@ -181,7 +181,10 @@ class _Load:
             self._load.progress(self._load.given.size_bytes or sum(self.rows.values()))
         return self._parsed
 
-    def _subject(self, txn: WriteTxn, parsed: ParsedInput) -> Subject:
+    def _sources(self, txn: WriteTxn, parsed: ParsedInput) -> Sources:
+        return Sources(spark=self._pipeline.spark, intake=parsed.intake(), state=PinnedState(txn))
+
+    def _given(self, txn: WriteTxn, parsed: ParsedInput) -> BulkInput:
         catalog = txn.schema.catalog
         tables = {
             key: InputTable(
@@ -191,18 +194,13 @@ class _Load:
             )
             for key in parsed.keys
         }
-        return Subject(
+        return BulkInput(
             catalog=catalog,
             mode=self._load.mode,
             tables=tables,
             files=parsed.files,
-            committed=PinnedState(txn),
-            intake=self._intake(parsed),
+            committed_rows=txn.row_count,
         )
-
-    def _intake(self, parsed: ParsedInput) -> Intake:
-        frame, read = parsed.packed()
-        return Intake(frame=frame, read=read)
 
     # -- counting --------------------------------------------------------------------------------
 

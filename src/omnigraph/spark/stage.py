@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.errors import InternalError
+from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.spark.check.subject import FILE, LINE, Intake, Read
 from omnigraph.spark.errors import task
+from omnigraph.spark.input import Intake, Read
 from omnigraph.storage.bulk import staged_files, write_partition
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.location import Location

@@ -17,8 +17,8 @@ from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import TableChange, TablePin
 from omnigraph.rules.table_delta import WriteMode
-from omnigraph.spark.check.subject import Intake
-from omnigraph.spark.committed import PinnedState
+from omnigraph.spark.exchange import PinnedState
+from omnigraph.spark.input import Intake
 from omnigraph.spark.stage import Target, stage_rows
 from omnigraph.spark.upsert import stage_upsert
 from omnigraph.storage.bulk import deletion_names, file_names
@@ -148,7 +148,7 @@ class LoadFiles:
             incoming.intake,
             self._repository.location,
             target,
-            state.places(key) if state is not None else None,
+            state.scan(key, ("id",), with_address=True) if state is not None else None,
             rows=incoming.rows[key],
         )
         expected = incoming.rows[key] - incoming.superseded.get(key, 0)

@@ -39,7 +39,6 @@ from omnigraph.spark.frames import read_batches, unit_of
 
 Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
-ReadTables = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, pa.Table]]]
 
 PROBLEM_DDL = "file string, line bigint, column int, message string, text string"
 _PROBLEM = pa.schema(
@@ -116,7 +115,9 @@ def rows_task(ir: bytes, table_key: str, run_id: str, ledger: Ledger) -> Task:
     return run
 
 
-def tables_reader(ir: bytes, run_id: str, ledger: Ledger) -> ReadTables:
+def tables_reader(
+    ir: bytes, run_id: str, ledger: Ledger
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, pa.Table]]]:
     """For tasks that work on all types at once: the parsed frame as tables, by table key.
 
     In the columns of ``rows_schema``; no row passes through Spark.

@@ -23,10 +23,12 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.errors import InternalError
-from omnigraph.rules.repeats import find_repeats
-from omnigraph.spark.check.digest import by_bucket, packed, unpacked
-from omnigraph.spark.check.subject import FILE, LINE, Intake, Read
+from omnigraph.rules.bucket import last_of_each
+from omnigraph.rules.digest import Spread, packed, spread_rows, unpacked
+from omnigraph.rules.repeats import stable_hashes
+from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.spark.errors import task
+from omnigraph.spark.input import Intake, Read
 from omnigraph.spark.scan import ROW_ADDRESS, ROW_ID, Scan
 from omnigraph.spark.stage import Target
 from omnigraph.storage.bulk import fragments_from_text, mark_rows, write_partition
@@ -182,7 +184,8 @@ def _send_ids(
 
 
 def _sent(work: _Work, rows: pa.Table, *, committed: bool) -> Iterator[pa.RecordBatch]:
-    for bucket, part in by_bucket(rows, rows.column("id"), work.buckets):
+    hashes = stable_hashes([rows.column("id")])
+    for bucket, part in spread_rows(rows, hashes, Spread(buckets=work.buckets)):
         yield pa.RecordBatch.from_arrays(
             [pa.array([bucket], pa.int32()), pa.array([committed]), pa.array([packed(part)])],
             schema=_EXCHANGE,
@@ -223,12 +226,8 @@ def _sides(table: pa.Table) -> tuple[pa.Table | None, pa.Table | None]:
 def _last_of_each(rows: pa.Table) -> pa.Table:
     """In the order of the input, without rows that a later one of the same id replaces."""
     rows = rows.sort_by([(FILE, "ascending"), (LINE, "ascending")])
-    superseded = find_repeats([rows.column("id")]).superseded()
-    if not len(superseded):
-        return rows
-    kept = np.ones(rows.num_rows, np.bool_)
-    kept[superseded] = False
-    return rows.filter(pa.array(kept))
+    kept = last_of_each(rows)
+    return rows if kept.all() else rows.filter(pa.array(kept))
 
 
 def _files(work: _Work, rows: pa.Table, row_ids: Any) -> list[pa.RecordBatch]:

@@ -22,7 +22,7 @@ from omnigraph.rules.cardinality import check_cardinality
 from omnigraph.rules.endpoints import check_endpoints
 from omnigraph.rules.findings import Finding, count, first, row_finding
 from omnigraph.rules.identity import check_derived, identity_members
-from omnigraph.rules.image import TableImage, bounded
+from omnigraph.rules.image import TableImage, bounded, image_of
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.rules.unique import check_repeats
 from omnigraph.rules.values import check_values
@@ -163,15 +163,15 @@ def _places(stored: _Stored) -> Iterator[list[Finding]]:
 
 def _values(stored: _Stored) -> Iterator[list[Finding]]:
     """Rules about single values: those that are new, and all of columns that are made anew."""
-    judged = _judged(stored.pair)
-    if not judged.properties:
+    asked = _asked_of(stored.pair)
+    if not asked.properties:
         return
-    names = [*judged.system_columns, *(p.name for p in judged.properties)]
+    names = [*asked.system_columns, *(p.name for p in asked.properties)]
     for rows in stored.batches(list(dict.fromkeys(names))):
-        yield check_values(TableDelta(type=judged, mode=WriteMode.OVERWRITE, rows=rows))
+        yield check_values(TableDelta(type=asked, mode=WriteMode.OVERWRITE, rows=rows))
 
 
-def _judged(pair: TypePair) -> GraphType:
+def _asked_of(pair: TypePair) -> GraphType:
     """The type to come with the rules in question and the properties that they are about."""
     before, after = pair.before, pair.after
     old = {p.id: p for p in before.properties}
@@ -188,13 +188,13 @@ def _judged(pair: TypePair) -> GraphType:
         for p in after.properties
         if p.id in asked and (p.id in remade or not p.type.is_list)
     )
-    judged = replace(after, properties=own, key=(), unique=(), indexes=())
-    if not isinstance(judged, NodeType):
-        return judged
+    bare = replace(after, properties=own, key=(), unique=(), indexes=())
+    if not isinstance(bare, NodeType):
+        return bare
     return replace(
-        judged,
-        ranges=tuple(r for r in judged.ranges if member(after, r.property_name) in asked),
-        checks=tuple(c for c in judged.checks if member(after, c.property_name) in asked),
+        bare,
+        ranges=tuple(r for r in bare.ranges if member(after, r.property_name) in asked),
+        checks=tuple(c for c in bare.checks if member(after, c.property_name) in asked),
     )
 
 
@@ -206,8 +206,8 @@ def _is_remade(before: Property | None, after: Property) -> bool:
     """Whether its values are new, or were never held to what its type now says."""
     if before is None:
         return True
-    judged = type_change(before.type, after.type) in (TypeChange.NARROWED, TypeChange.OTHER)
-    return judged or (before.type.nullable and not after.type.nullable)
+    changed = type_change(before.type, after.type) in (TypeChange.NARROWED, TypeChange.OTHER)
+    return changed or (before.type.nullable and not after.type.nullable)
 
 
 def _ids(stored: _Stored) -> Iterator[list[Finding]]:
@@ -262,7 +262,7 @@ def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta
     found: list[Finding] = []
     if moved:
         nodes = {
-            key: _written(table) for key, table in delta.tables.items() if table.type.kind == "node"
+            key: image_of(table) for key, table in delta.tables.items() if table.type.kind == "node"
         }
         images = {**nodes, after.table_key: image}
         found += check_endpoints(images, lens).get(after.table_key, [])
@@ -271,20 +271,6 @@ def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta
     return found
 
 
-def _written(table: TableDelta) -> TableImage:
-    return replace(_image(table.type, table.rows), delta=table)
-
-
 def _image(graph_type: GraphType, rows: pa.Table) -> TableImage:
     """All rows as if they were written now."""
-    return TableImage(
-        delta=TableDelta(type=graph_type, mode=WriteMode.OVERWRITE, rows=rows),
-        rows=rows,
-        positions=None,
-        matched=NO_IDS,
-        removed=NO_IDS,
-        sources_before=NO_IDS,
-        inserted_count=0,
-        updated_count=0,
-        deleted_count=0,
-    )
+    return image_of(TableDelta(type=graph_type, mode=WriteMode.OVERWRITE, rows=rows))

@@ -20,18 +20,16 @@ from omnigraph.errors import ConstraintError, ErrorKind, Violation
 from omnigraph.rules.cardinality import check_cardinality
 from omnigraph.rules.endpoints import check_endpoints, check_survivors
 from omnigraph.rules.findings import Finding, Positions, count, first
-from omnigraph.rules.identity import check_derived
+from omnigraph.rules.identity import (
+    check_conflicts,
+    check_derived,
+    check_identity,
+    repeated_ids,
+)
 from omnigraph.rules.image import TableImage, build_image
 from omnigraph.rules.jobs import Job, run
 from omnigraph.rules.table_delta import CommittedState, TableDelta
-from omnigraph.rules.unique import (
-    check_committed,
-    check_conflicts,
-    check_identity,
-    check_repeats,
-    repeated_ids,
-    unique_groups,
-)
+from omnigraph.rules.unique import check_committed, check_repeats, unique_groups
 from omnigraph.rules.values import check_values
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import GraphDelta
@@ -111,7 +109,7 @@ def validate(
     for key, image in images.items():
         own = found[key]
         own.committed = check_conflicts(image)
-        for group in unique_groups(image.delta):
+        for group in unique_groups(image.delta.type):
             own.committed += check_committed(image, group, committed)
         own.endpoints = endpoints.get(key, [])
         own.survivors = check_survivors(catalog, images, image, committed)
@@ -138,7 +136,7 @@ def _input_jobs(table: TableDelta, found: _Findings) -> list[Job]:
         found.repeats[group] = check_repeats(table, group)
 
     jobs: list[Job] = [(rows, values), (rows, identity)]
-    for group in unique_groups(table):
+    for group in unique_groups(table.type):
         found.repeats[group] = []  # fixes the order before threads fill it
         jobs.append((rows, lambda group=group: repeats(group)))
     return jobs

@@ -1,6 +1,6 @@
-"""What a rule found, as rows that any process can write and the driver can put in order.
+"""What rules found in tasks, as rows that the driver puts in order.
 
-    exact rules in tasks -> [found] -> the first violations, their number, all of them
+    exact pass -> [ranked] -> the first violations, their number, all of them
 
 Every violation carries its rank, so that the first ones come in the local validator's order. A task
 that is asked for the first few tells only those of its own, and how many there are in all.
@@ -9,14 +9,14 @@ that is asked for the first few tells only those of its own, and how many there 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.rules.findings import Finding
-from omnigraph.spark.check.subject import FILE, LINE
+from omnigraph.rules.findings import Finding, count
+from omnigraph.rules.table_delta import FILE, LINE
 
 RANK = ("table", "stage", "rank", "file", "line", "name", "number")
 """By these violations are ordered."""
@@ -52,7 +52,7 @@ VALUES, IDENTITY, ENDPOINTS, SURVIVORS, CARDINALITY = range(5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RulePlace:
     """Where the violations of one rule stand among all."""
 
     table: int
@@ -66,59 +66,43 @@ class Told:
     """One violation with what it is ordered by inside its rule."""
 
     violation: Violation
-    place: Place
+    place: RulePlace
     file: int = -1
     line: int = 0
     name: str = ""
 
-    @property
-    def order(self) -> tuple[int, int, int, str, int]:
-        """Within one stage of one table."""
-        return (self.place.rank, self.file, self.line, self.name, self.place.number)
+
+Found = tuple[list[Told], int]
+"""The first violations, as many as were asked for, and how many there are."""
+NOTHING: Found = ([], 0)
 
 
-class RowPlaces:
-    """File and line of input rows, looked up one by one."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self._files = rows.column(FILE).to_numpy()
-        self._lines = rows.column(LINE).to_numpy()
-
-    def __getitem__(self, row: int) -> tuple[int, int]:
-        return int(self._files[row]), int(self._lines[row])
-
-
-def told_findings(
-    findings: Sequence[Finding], places: RowPlaces, place: Place, limit: int | None
-) -> tuple[list[Told], int]:
-    """The first violations of findings on rows of the given positions, and how many there are.
+def ranked_findings(
+    findings: Sequence[Finding], rows: pa.Table, place: RulePlace, limit: int | None
+) -> Found:
+    """The first violations of findings on rows of the input, and how many there are.
 
     Findings on one row keep their order.
     """
-    total = sum(len(f.positions) for f in findings)
+    files, lines = rows.column(FILE).to_numpy(), rows.column(LINE).to_numpy()
     heads = [
-        (*places[int(row)], number, index)
+        (int(files[row]), int(lines[row]), number, index)
         for number, finding in enumerate(findings)
         for index, row in enumerate(finding.positions[:limit])
     ]
     told = [
         Told(
             violation=findings[number].word(index),
-            place=Place(
-                table=place.table,
-                stage=place.stage,
-                rank=place.rank,
-                number=place.number + number,
-            ),
+            place=replace(place, number=place.number + number),
             file=file,
             line=line,
         )
         for file, line, number, index in sorted(heads)[:limit]
     ]
-    return told, total
+    return told, count(findings)
 
 
-def found_table(told: Iterable[Told], total: int, place: Place, *, conflict: bool) -> pa.Table:
+def found_table(told: Iterable[Told], total: int, place: RulePlace, *, conflict: bool) -> pa.Table:
     """Violations of one rule and their number, as Spark takes them."""
     rows = [_row(one) for one in told]
     if total:

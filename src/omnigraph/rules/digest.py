@@ -1,29 +1,33 @@
 """Key columns on their way from the tasks that read rows to those that compare them.
 
-    rows of one task -> [digest] -> (bucket, topic, committed, payload) -> judge, bucket by bucket
+    rows of one task -> [digest] -> (bucket, topic, committed, payload) -> rules, bucket by bucket
 
 Strings of equal value always meet in one bucket, whichever task read them. A payload is an Arrow
 stream of many values, so that a million ids pass through Spark as a few rows; a join of a million
 rows of its own costs ten times as much. Ends of edges repeat a lot and travel once per task.
+
+Both passes find the bucket of a key in the same way: of a number of buckets, or of a multiple of
+it. So the exact pass can leave out the keys of buckets in which the first one found nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.rules.repeats import complete_rows, stable_hashes
+from omnigraph.rules.repeats import HASHED_BYTES, complete_rows, stable_hashes
 
 EXCHANGE_DDL = "bucket int, topic int, committed boolean, payload binary"
 COUNTS = -1
 """The bucket of plain numbers, which are added up."""
 PENDING_VALUES_MAX = 1 << 21
 """A task that has more in hand sends them on."""
+BUCKETS_MAX = 1 << 14
 BATCH_BYTES = 16 << 20
 """About so much passes to Spark at once."""
 _EXCHANGE = pa.schema(
@@ -78,15 +82,42 @@ class Rows:
 
 
 Topic = Texts | Tuples | Rows
+Sided = tuple[bool, Topic]
+"""A topic of the committed state, or of the input."""
 Numbers = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How keys are spread over buckets."""
+
+    buckets: int
+    """Of the first pass."""
+    parts: int = 1
+    """Into so many each of them is divided."""
+    wanted: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    """By topic: the buckets of the first pass whose keys are sent; without an entry all are."""
+
+    def of(self, hashes: Numbers) -> Numbers:
+        """The bucket of each key."""
+        # The upper bits: the lower ones of a short text are hardly mixed.
+        return (hashes >> np.uint64(32)) % np.uint64(self.buckets * self.parts)
+
+    def left_out(self, topic: int, hashes: Numbers) -> npt.NDArray[np.bool_] | None:
+        """The keys that are not sent; None if all are."""
+        wanted = self.wanted.get(topic)
+        if wanted is None or len(wanted) == self.buckets:
+            return None
+        first = self.of(hashes) % np.uint64(self.buckets)
+        return np.isin(first, np.array(sorted(wanted), np.uint64), invert=True)
 
 
 class Digest:
     """What one task has read of some topics, until it is sent on."""
 
-    def __init__(self, topics: Mapping[int, Topic], *, buckets: int, committed: bool) -> None:
+    def __init__(self, topics: Mapping[int, Topic], spread: Spread, *, committed: bool) -> None:
         self._topics = topics
-        self._buckets = buckets
+        self._spread = spread
         self._committed = committed
         self._pending: dict[int, list[pa.Table]] = {}
         self._values = 0
@@ -103,8 +134,12 @@ class Digest:
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Everything that is still in hand."""
         for number, tables in self._pending.items():
-            topic = self._topics[number]
-            yield from self._sent(number, topic, *_digest(topic, pa.concat_tables(tables)))
+            topic, rows = self._topics[number], pa.concat_tables(tables)
+            hashes, values = _digest(topic, rows, committed=self._committed)
+            left_out = self._spread.left_out(number, hashes)
+            if left_out is not None:
+                hashes, values = hashes[~left_out], values.filter(pa.array(~left_out))
+            yield from self._sent(number, topic, hashes, values)
         self._pending.clear()
         self._values = 0
 
@@ -114,7 +149,7 @@ class Digest:
         if not values.num_rows:
             return
         batch = _Batch(number, committed=self._committed)
-        for bucket, part in _spread(values, hashes, self._buckets):
+        for bucket, part in spread_rows(values, hashes, self._spread):
             # Bucket by bucket, because a small table of distinct values stays in the cache.
             batch.add(bucket, _once(topic, part))
             if batch.size > BATCH_BYTES:
@@ -162,23 +197,16 @@ class _Batch:
         )
 
 
-def by_bucket(
-    rows: pa.Table, texts: pa.ChunkedArray, buckets: int
-) -> Iterator[tuple[int, pa.Table]]:
-    """Rows in the bucket of a text without nulls: equal texts are in one, for every asker."""
-    yield from _spread(rows, stable_hashes([texts]), buckets)
-
-
-def _spread(rows: pa.Table, hashes: Numbers, buckets: int) -> Iterator[tuple[int, pa.Table]]:
-    # The upper bits: the lower ones of a short text are hardly mixed.
-    owners = ((hashes >> np.uint64(32)) % np.uint64(buckets)).astype(np.uint16)
+def spread_rows(rows: pa.Table, hashes: Numbers, spread: Spread) -> Iterator[tuple[int, pa.Table]]:
+    """Rows by the buckets of their keys: equal keys are in one, whichever task asks."""
+    # Numbers of 16 bits are sorted by radix.
+    owners = spread.of(hashes).astype(np.uint16)
     order = np.argsort(owners, kind="stable")
     ordered = rows.take(pa.array(order)).combine_chunks()
-    starts = np.searchsorted(owners[order], np.arange(buckets + 1))
-    for bucket in range(buckets):
+    starts = np.searchsorted(owners[order], np.arange(spread.buckets * spread.parts + 1))
+    for bucket in np.flatnonzero(np.diff(starts)).tolist():
         first, last = int(starts[bucket]), int(starts[bucket + 1])
-        if first < last:
-            yield bucket, ordered.slice(first, last - first)
+        yield bucket, ordered.slice(first, last - first)
 
 
 def number_row(topic: int, number: int) -> pa.RecordBatch:
@@ -203,25 +231,37 @@ def unpacked(payloads: Sequence[pa.BinaryScalar]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _digest(topic: Topic, rows: pa.Table) -> tuple[Numbers, pa.Table]:
+def _digest(topic: Topic, rows: pa.Table, *, committed: bool) -> tuple[Numbers, pa.Table]:
     """The values of a topic and what decides on their buckets."""
     if isinstance(topic, Rows):
-        complete = complete_rows([rows.column(c) for c in topic.by])
-        if len(complete) < rows.num_rows:
-            rows = rows.take(pa.array(complete))
-        return stable_hashes([_plain(rows.column(c)) for c in topic.by]), rows
+        return _complete(rows, topic.by)
     if isinstance(topic, Tuples):
-        complete = complete_rows([rows.column(c) for c in topic.group])
-        if len(complete) < rows.num_rows:
-            rows = rows.take(pa.array(complete))
-        hashes = stable_hashes([_plain(rows.column(c)) for c in topic.group])
+        hashes, rows = _complete(rows, topic.group)
         sent = {"tuple": pa.array(hashes)}
         if topic.holders:
-            sent["holder"] = pa.array(stable_hashes([_plain(pc.fill_null(rows.column("id"), ""))]))
+            sent["holder"] = pa.array(_holders(rows.column("id"), committed=committed))
         return hashes, pa.table(sent)
     column = rows.column(0)
     column = column.drop_null() if column.null_count else column
     return stable_hashes([_plain(column)]), pa.table({"text": column})
+
+
+def _complete(rows: pa.Table, by: tuple[str, ...]) -> tuple[Numbers, pa.Table]:
+    """Rows without a null in some columns, and the hashes of these."""
+    complete = complete_rows([rows.column(c) for c in by])
+    if len(complete) < rows.num_rows:
+        rows = rows.take(pa.array(complete))
+    return stable_hashes([_plain(rows.column(c)) for c in by]), rows
+
+
+def _holders(ids: pa.ChunkedArray, *, committed: bool) -> Numbers:
+    """A number for each id. Those of the two sides agree only if the ids certainly do."""
+    ids = _plain(pc.fill_null(ids, ""))
+    hashes = stable_hashes([ids])
+    if committed:
+        # Of a long id only the ends are hashed: that two agree there makes them no one entity.
+        hashes[pc.greater(pc.binary_length(ids), HASHED_BYTES).to_numpy()] ^= np.uint64(1)
+    return hashes
 
 
 def _once(topic: Topic, texts: pa.Table) -> pa.Table:

@@ -1,1 +1,0 @@
-"""The one validator's rules at scale: the same violations, found by joins and aggregates."""
