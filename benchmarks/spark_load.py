@@ -30,6 +30,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 import omnigraph
+from omnigraph.input.sources import sort_out
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.input import parse_input
@@ -90,7 +91,7 @@ def publish_unchecked(graph: omnigraph.Graph, pipeline: Pipeline, source: Any) -
 
     def prepare(txn: WriteTxn) -> BulkChange:
         run_id = repository.ids.ulid()
-        parsed = parse_input(pipeline, source, txn.schema.catalog, run_id=run_id)
+        parsed = parse_input(pipeline, sort_out(source), txn.schema.catalog, run_id=run_id)
         try:
             rows = {key: parsed.row_count(key) for key in parsed.keys}
             changes = {k: TableChange(inserted=n, updated=0, deleted=0) for k, n in rows.items()}

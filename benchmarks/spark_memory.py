@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.spark import gateway
+from omnigraph.spark import jvm
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.cluster import SparkCluster, run_spark_cluster
 
@@ -57,11 +57,11 @@ def drive(master: str, conf: dict[str, str], folder: str, rows: int, people: int
                 count = sum(d.entity_count for d in graph.snapshot().datasets)
             assert count == rows, (count, rows)
             seconds = time.perf_counter() - started
-            jvm = gateway.running_pid()
+            process = jvm.running_pid()
             found = {
                 "seconds": seconds,
                 "python": high_water(os.getpid()),
-                "jvm": high_water(jvm) if jvm is not None else 0,
+                "jvm": high_water(process) if process is not None else 0,
             }
             print(json.dumps(found))
     finally:

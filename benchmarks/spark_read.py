@@ -24,9 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph
+from omnigraph.manifest.pinned import PinnedGraph
 from omnigraph.spark.datasource import register
 from omnigraph.spark.sessions import pipeline_session
-from omnigraph.spark.tables import PinnedGraph, table_frame
+from omnigraph.spark.tables import table_frame
 
 sys.path.insert(0, str(Path(__file__).parent))
 from timing import Report, interleaved

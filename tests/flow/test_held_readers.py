@@ -12,8 +12,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind
-from omnigraph.spark.scan import Scan
-from omnigraph.spark.tables import PinnedGraph
+from omnigraph.manifest.pinned import PinnedGraph
+from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.upkeep.cleanup import cleanup
 from omnigraph.upkeep.retention import Policy
 
@@ -186,7 +186,7 @@ def test_a_scan_that_tasks_hold(graph: omnigraph.Graph) -> None:
     """As Spark reads: by the names of table versions, in other processes."""
     state = graph.snapshot()._snapshot
     pinned = PinnedGraph.of(graph._repository, state)
-    scan = Scan(table=pinned.table(pinned.type("Person")), columns=("name",))
+    scan = PinnedScan(table=pinned.table(pinned.type("Person")), columns=("name",))
     pieces = scan.pieces()
     assert sum(batch.num_rows for piece in pieces for batch in scan.batches(piece)) == PEOPLE
     take(graph)

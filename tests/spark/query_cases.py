@@ -14,13 +14,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import omnigraph
+from omnigraph.manifest.pinned import PinnedGraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.params import bind
 from omnigraph.query.plan.build import leading_score
 from omnigraph.spark.query import plan_for_spark, run_on_tables
-from omnigraph.spark.tables import PinnedGraph, table_frame
+from omnigraph.spark.tables import table_frame
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_queries import RandomQuery
 from omnigraph.testing.random_worlds import NOW

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 import omnigraph
+from omnigraph.manifest.pinned import PinnedGraph
 from omnigraph.schema.arrow import table_schema
 from omnigraph.spark.arrow import from_spark
-from omnigraph.spark.tables import PinnedGraph
 
 SCHEMA = """
 node Thing {

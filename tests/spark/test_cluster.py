@@ -67,10 +67,10 @@ def test_nothing_outlives_a_program_that_is_killed(tmp_path: Path):
     """Neither a cluster (its master is enough to see it) nor the JVM of a session."""
     code = """
 import os, sys
-from omnigraph.spark import gateway
+from omnigraph.spark import jvm
 from omnigraph.testing.cluster import run_spark_cluster
-with run_spark_cluster(workers=0) as cluster, gateway.jvm({}, loopback=True):
-    print(*cluster.processes(), gateway.running_pid(), flush=True)
+with run_spark_cluster(workers=0) as cluster, jvm.running({}, loopback=True):
+    print(*cluster.processes(), jvm.running_pid(), flush=True)
     sys.stdin.read()
 """
     program = subprocess.Popen(

@@ -359,7 +359,7 @@ def test_a_cluster_reads_and_writes(people, on_cluster):
 
 
 def test_batches_of_a_write_keep_their_types(people):
-    from omnigraph.spark.parts import FrameWrite, load_parts, remove_parts, write_part
+    from omnigraph.input.parts import FrameWrite, load_parts, remove_parts, write_part
 
     schema = pa.schema([("name", pa.string()), ("worth", pa.decimal128(20, 0))])
     write = FrameWrite(

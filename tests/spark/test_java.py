@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import UsageError
-from omnigraph.spark.java import find_java, parse_version
+from omnigraph.spark.jvm import find_java, parse_version
 from omnigraph.testing.bare_python import bare_python
 
 SRC = Path(__file__).parents[2] / "src"
@@ -72,7 +72,7 @@ def test_without_spark_and_java_nothing_is_available(tmp_path: Path, without_jav
         """
         import json
         from omnigraph import UsageError
-        from omnigraph.spark.java import java_available
+        from omnigraph.spark.jvm import java_available
         from omnigraph.spark.sessions import pipeline_session, spark_available
         try:
             pipeline_session()
@@ -106,9 +106,9 @@ def test_a_machine_without_java_runs_spark_on_the_java_from_pypi(tmp_path: Path,
         import lance, pyarrow
         lance.write_dataset(pyarrow.table({"a": [1]}), "memory://x")
         from omnigraph import StorageError
-        from omnigraph.spark import gateway
+        from omnigraph.spark import jvm
         from omnigraph.spark.errors import translated
-        from omnigraph.spark.java import find_java
+        from omnigraph.spark.jvm import find_java
         from omnigraph.spark.sessions import pipeline_session
 
         def rows(spark):
@@ -118,7 +118,7 @@ def test_a_machine_without_java_runs_spark_on_the_java_from_pypi(tmp_path: Path,
         with pipeline_session(master="local[2]") as pipeline:
             said.append(rows(pipeline.spark))
             print("killed", file=sys.stderr, flush=True)
-            os.kill(gateway.running_pid(), signal.SIGKILL)
+            os.kill(jvm.running_pid(), signal.SIGKILL)
             try:
                 with translated("counting"):
                     rows(pipeline.spark)

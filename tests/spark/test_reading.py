@@ -13,10 +13,11 @@ from reading_cases import TYPES, assert_same, build, pinned_of, rows_of
 
 import omnigraph
 from omnigraph.errors import InternalError, QueryError, UsageError
-from omnigraph.spark.conditions import condition_of
-from omnigraph.spark.scan import Scan
+from omnigraph.manifest.pinned import PinnedGraph
+from omnigraph.query.conditions import condition_of
+from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.spark.sessions import pipeline_session
-from omnigraph.spark.tables import PinnedGraph, table_frame
+from omnigraph.spark.tables import table_frame
 from omnigraph.spark.views import graph_tables, register_views, view_names
 from omnigraph.storage import pieces
 from omnigraph.storage.pieces import open_pinned
@@ -37,7 +38,7 @@ def key(graph: omnigraph.Graph, name: str) -> str:
     return (graph.catalog.nodes.get(name) or graph.catalog.edges[name]).table_key
 
 
-def scan_rows(scan: Scan) -> pa.Table:
+def scan_rows(scan: PinnedScan) -> pa.Table:
     """What executors would read, read here."""
     batches = [batch for piece in scan.pieces() for batch in scan.batches(piece)]
     return pa.Table.from_batches(batches, scan.schema)
@@ -103,7 +104,7 @@ def test_a_moved_graph_is_read_where_it_is(graph, tmp_path: Path, spark):
 def test_many_small_fragments_are_one_task_and_large_ones_are_cut(
     pinned, graph, spark, monkeypatch: pytest.MonkeyPatch
 ):
-    scan = Scan(table=pinned.table(pinned.type("Thing")), columns=("id", "small"))
+    scan = PinnedScan(table=pinned.table(pinned.type("Thing")), columns=("id", "small"))
     table = open_pinned(pinned.location, scan.table.name)
     fragments = table.layout.fragments
     assert len(fragments) >= 8 and any(f.deletion for f in fragments)
@@ -121,7 +122,7 @@ def test_pieces_are_the_whole_table_however_it_is_cut(
 ):
     monkeypatch.setattr(pieces, "PIECE_ROWS", rows)
     for name in ("Thing", "Meter", "Linked"):
-        scan = Scan(table=pinned.table(pinned.type(name)), columns=("id",))
+        scan = PinnedScan(table=pinned.table(pinned.type(name)), columns=("id",))
         expected = graph.snapshot().rows(name, ["id"]).to_arrow()
         assert scan_rows(scan).equals(expected)
         for piece in scan.pieces():
@@ -132,8 +133,8 @@ def test_pieces_are_the_whole_table_however_it_is_cut(
 def test_wide_rows_make_small_pieces(pinned, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pieces, "PIECE_BYTES", 20_000)
     table = pinned.table(pinned.type("Thing"))
-    narrow = Scan(table=table, columns=("id", "small")).pieces()
-    wide = Scan(table=table, columns=("id", "image")).pieces()
+    narrow = PinnedScan(table=table, columns=("id", "small")).pieces()
+    wide = PinnedScan(table=table, columns=("id", "image")).pieces()
     assert len(narrow) < len(wide)
 
 
@@ -165,7 +166,7 @@ def test_only_the_columns_that_are_asked_for_are_read(pinned):
     def bytes_read(*columns: str) -> int:
         table = pinned.table(pinned.type("Thing"))
         pieces._opened.clear()  # A fresh handle has read nothing and remembers nothing.
-        scan = Scan(table=table, columns=columns)
+        scan = PinnedScan(table=table, columns=columns)
         before = open_pinned(table.location, table.name).dataset.io_stats_snapshot().read_bytes
         assert scan_rows(scan).num_rows == table.row_count
         after = open_pinned(table.location, table.name).dataset.io_stats_snapshot().read_bytes
@@ -216,7 +217,7 @@ WHERE = {
 def test_a_condition_keeps_what_the_query_language_would_keep(text: str, graph, pinned):
     thing = pinned.type("Thing")
     condition = condition_of(text, thing, pinned.catalog)
-    scan = Scan(table=pinned.table(thing), columns=("id", "sizes"), condition=condition)
+    scan = PinnedScan(table=pinned.table(thing), columns=("id", "sizes"), condition=condition)
     words = " ".join(
         f"$t.{w}" if w in thing.by_name else w for w in text.replace("(", "( ").split()
     )
@@ -309,7 +310,7 @@ def test_a_parameter_has_its_value(pinned, graph, spark):
 
 def test_conditions_of_two_kinds_do_not_mix(pinned):
     table = pinned.table(pinned.type("Thing"))
-    scan = Scan(table=table, columns=("id",), condition=pc.field("small") > 1)
+    scan = PinnedScan(table=table, columns=("id",), condition=pc.field("small") > 1)
     with pytest.raises(InternalError):
         scan.narrowed([condition_of("small > 1", table.type, pinned.catalog)])
 

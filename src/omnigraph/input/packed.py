@@ -26,17 +26,20 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
+from omnigraph.arrow.compute import pc
 from omnigraph.errors import InputError
+from omnigraph.ids import derived_ulids
 from omnigraph.input.loaded_rows import Part
 from omnigraph.input.pieces import InputPiece, TextOf, shown_text
 from omnigraph.input.problems import Problem
+from omnigraph.rules.table_delta import FILE, LINE
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import is_keyed
 
 PARSED_DDL = (
     "kind string, unit bigint, file int, before bigint, rows bigint, payload binary"  # as _PARSED
 )
 PROBLEMS, UNIT = "!problems", "!unit"
-LINE, FILE = "_line", "_file"
 _PARSED = pa.schema(
     [
         ("kind", pa.string()),
@@ -55,6 +58,8 @@ _PROBLEM = pa.schema(
         ("text", pa.string()),
     ]
 )
+PROBLEM_DDL = "file string, line bigint, column int, message string, text string"
+_PLACED_PROBLEM = pa.schema([("file", pa.string()), *_PROBLEM])
 _FIRST_LINE = b"first-line"
 """In the metadata of rows that stand in lines without a gap; they have no `_line`."""
 _WRITE = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
@@ -304,3 +309,36 @@ def _with_lines(table: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     if LINE not in table.column_names:
         return table, np.empty(0, np.int64)
     return table.drop_columns([LINE]), table.column(LINE).to_numpy().astype(np.int64)
+
+
+def placed_rows(packed: Packed, graph_type: GraphType, run_id: str) -> pa.Table:
+    """Rows of a type with their places, ``_file`` and ``_line``, and all of their ids."""
+    rows, lines = packed.rows, packed.lines + packed.before
+    columns = rows.columns
+    if not is_keyed(graph_type) and columns[0].null_count:
+        columns[0] = _with_ids(columns[0], run_id, packed.file, lines)
+    files = pa.array(np.full(len(lines), packed.file, dtype=np.int32))
+    names = [*rows.column_names, FILE, LINE]
+    return pa.Table.from_arrays([*columns, files, pa.array(lines)], names=names)
+
+
+def _with_ids(
+    given: pa.ChunkedArray, run_id: str, file: int, lines: npt.NDArray[np.int64]
+) -> pa.ChunkedArray:
+    """The given ids, and where there is none the one that belongs to the place of the row."""
+    if given.null_count == len(given):
+        return pa.chunked_array([derived_ulids(run_id, file, lines)])
+    missing = given.is_null().combine_chunks()
+    fresh = derived_ulids(run_id, file, lines[missing.to_numpy(zero_copy_only=False)])
+    return pa.chunked_array([pc.replace_with_mask(given.combine_chunks(), missing, fresh)])
+
+
+def placed_problems(packed: Packed, ledger: Ledger, limit: int | None) -> pa.Table:
+    """The first problems of a piece in their places, as ``PROBLEM_DDL`` says."""
+    rows = packed.rows if limit is None else packed.rows.slice(0, limit)
+    lines = pc.add(rows.column("line"), packed.before)
+    # A name of a file may hold bytes that are no text.
+    name = ledger.files[packed.file].encode(errors="backslashreplace").decode()
+    names = pa.array([name] * rows.num_rows, pa.string())
+    columns = [names, lines, *(rows.column(name) for name in ("column", "message", "text"))]
+    return pa.Table.from_arrays(columns, schema=_PLACED_PROBLEM)

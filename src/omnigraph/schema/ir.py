@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -59,6 +60,12 @@ def _version(catalog: Catalog) -> int:
     owners = [*catalog.interfaces.values(), *catalog.types()]
     filled = any(p.backfill is not None for owner in owners for p in owner.properties)
     return 2 if filled or catalog.aliases else 1
+
+
+@lru_cache(maxsize=4)
+def catalog_of(ir: bytes) -> Catalog:
+    """The catalog alone, remembered: the tasks of one process ask for the same one."""
+    return from_ir(ir)[0]
 
 
 def from_ir(ir: bytes) -> tuple[Catalog, str]:

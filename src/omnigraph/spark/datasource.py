@@ -34,14 +34,14 @@ from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
 from omnigraph.ids import SystemIds
 from omnigraph.lang.suggest import did_you_mean
+from omnigraph.manifest.pinned import pin_graph
 from omnigraph.manifest.snapshot import MAIN
+from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.spark.arrow import arrow_of, spark_schema, to_spark
 from omnigraph.spark.package import ship
-from omnigraph.spark.pinning import pin_graph
-from omnigraph.spark.scan import Scan
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import FilePiece
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from omnigraph.spark.parts import FrameWrite
-    from omnigraph.spark.tables import PinnedGraph
+    from omnigraph.input.parts import FrameWrite
+    from omnigraph.manifest.pinned import PinnedGraph
 
 FORMAT = "omnigraph"
 _READING = ("columns", "where", "pushdown", "commit")
@@ -143,17 +143,17 @@ class GraphSource(DataSource):
         return PartWriter(write)
 
 
-def _scan(options: Options) -> Scan:
+def _scan(options: Options) -> PinnedScan:
     pinned = pin_graph(options.location, branch=options.branch, commit=options.commit)
     graph_type = pinned.type(options.type_name)
-    scan = Scan(
+    scan = PinnedScan(
         table=pinned.table(graph_type),
         columns=options.columns or tuple(table_schema(graph_type).names),
     )
     if options.where is None:
         return scan
+    from omnigraph.query.conditions import condition_of
     from omnigraph.query.exec.evaluate import Values
-    from omnigraph.spark.conditions import condition_of
 
     now = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC)
     return replace(
@@ -174,7 +174,7 @@ class PiecePlace:
 class PieceReader(DataSourceReader):
     """Reads a scan, one partition for each of its pieces."""
 
-    def __init__(self, scan: Scan, carried: pa.Schema) -> None:
+    def __init__(self, scan: PinnedScan, carried: pa.Schema) -> None:
         self._scan = scan
         self._carried = carried
 
@@ -222,19 +222,19 @@ class PartWriter(DataSourceArrowWriter):
         self._write = write
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        from omnigraph.spark.parts import write_part
+        from omnigraph.input.parts import write_part
 
         return PartMessage(write_part(self._write, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        from omnigraph.spark.parts import load_parts, remove_parts
+        from omnigraph.input.parts import load_parts, remove_parts
 
         names = [m.name for m in messages if isinstance(m, PartMessage) and m.name is not None]
         load_parts(self._write, names)
         remove_parts(self._write)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        from omnigraph.spark.parts import remove_parts
+        from omnigraph.input.parts import remove_parts
 
         remove_parts(self._write)
 
@@ -242,8 +242,8 @@ class PartWriter(DataSourceArrowWriter):
 def _frame_write(
     options: Options, graph_type: GraphType, schema: StructType, *, overwrite: bool
 ) -> FrameWrite:
+    from omnigraph.input.parts import SOURCE_NAME, FrameWrite
     from omnigraph.input.tables import rows_from_table
-    from omnigraph.spark.parts import SOURCE_NAME, FrameWrite
 
     if options.commit is not None:
         raise UsageError("a commit is never written to", hint="leave out the option 'commit'")

@@ -136,8 +136,12 @@ def translated(doing: str = "running on Spark") -> Generator[None]:
 
 
 def _is_spark(error: Exception) -> bool:
+    from pyspark.errors import PySparkException
+
     roots = {cls.__module__.split(".")[0] for cls in type(error).__mro__}
-    return bool(roots & {"pyspark", "py4j", "grpc"}) or _is_lost_gateway(error)
+    # Of what Spark is reached by only one is installed: py4j, or grpc for a Connect server.
+    known = isinstance(error, PySparkException) or roots & {"py4j", "grpc"}
+    return bool(known) or _is_lost_gateway(error)
 
 
 def _is_lost_gateway(error: Exception) -> bool:
@@ -159,7 +163,7 @@ def translate(error: Exception, doing: str) -> OmnigraphError:
     # py4j without an exception of Java's: the JVM was gone before it could answer.
     unanswered = "Py4JError" in names and "Py4JJavaError" not in names
     if unanswered or names & {"ConnectionError", "RpcError"}:
-        from omnigraph.spark.gateway import last_words
+        from omnigraph.spark.jvm import last_words
 
         # Of the log only this: it also holds what became of earlier jobs.
         out_of_memory = "OutOfMemoryError" in (last_words() or "")

@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from omnigraph.manifest.pinned import PinnedGraph
+from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.rules.digest import EXCHANGE_DDL, Digest, Spread, Topic, number_row
 from omnigraph.rules.values import BrokenValues
 from omnigraph.spark.errors import task
 from omnigraph.spark.input import Intake, Read
-from omnigraph.spark.scan import Scan
-from omnigraph.spark.tables import PinnedGraph
 from omnigraph.storage.pieces import FilePiece
-from omnigraph.write.txn import WriteTxn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph.write.txn import WriteTxn
 
 Shape = Callable[[pa.Table], pa.Table]
 """A function of a module: what is added to rows before they are sent."""
@@ -48,11 +49,13 @@ class PinnedState:
         """Rows in the table, 0 when it does not exist yet."""
         return self._txn.row_count(table_key)
 
-    def scan(self, table_key: str, columns: Sequence[str], *, with_address: bool = False) -> Scan:
+    def scan(
+        self, table_key: str, columns: Sequence[str], *, with_address: bool = False
+    ) -> PinnedScan:
         """Columns of a table that exists, if wanted with the place and the identity of each row."""
         self._txn.consulted.add(table_key)
         graph_type = self._txn.schema.catalog.table(table_key)
-        return Scan(
+        return PinnedScan(
             table=self._pinned.table(graph_type), columns=tuple(columns), with_address=with_address
         )
 
@@ -135,7 +138,7 @@ def _send_input(
 
 
 def _send_committed(
-    scans: Sequence[Scan],
+    scans: Sequence[PinnedScan],
     work: Sequence[tuple[int, FilePiece]],
     sending: Sending,
     numbers: Iterable[pa.RecordBatch],

@@ -23,11 +23,11 @@ import pyarrow as pa
 
 from omnigraph.errors import UsageError
 from omnigraph.ids import SystemIds
+from omnigraph.manifest.pinned import PinnedGraph
+from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EntityKind, GraphType
 from omnigraph.spark.errors import task, translated
-from omnigraph.spark.scan import Scan
-from omnigraph.spark.tables import PinnedGraph
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.pieces import FilePiece
@@ -96,7 +96,7 @@ class _Job:
 
     out: Location
     format: Format
-    scans: tuple[Scan, ...]
+    scans: tuple[PinnedScan, ...]
     works: tuple[_ExportWork, ...]
 
 
@@ -129,7 +129,9 @@ def export_snapshot(
     objects = Objects(location, create=True)
     if next(iter(objects.names("")), None) is not None:
         raise UsageError(f"{location.uri} is not empty", hint="export to a new folder or prefix")
-    scans = tuple(Scan(table=pinned.table(t), columns=tuple(table_schema(t).names)) for t in chosen)
+    scans = tuple(
+        PinnedScan(table=pinned.table(t), columns=tuple(table_schema(t).names)) for t in chosen
+    )
     works = tuple(
         _ExportWork(scan=n, piece=p) for n, scan in enumerate(scans) for p in scan.pieces()
     )
@@ -207,13 +209,13 @@ class _Counted:
             yield batch
 
 
-def _write_jsonl(scan: Scan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
+def _write_jsonl(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
     from omnigraph.schema.json_rows import write_jsonl
 
     write_jsonl(scan.table.type, batches, out)
 
 
-def _write_parquet(scan: Scan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
+def _write_parquet(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(out, scan.schema, compression="zstd") as writer:

@@ -9,23 +9,28 @@ stands before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from omnigraph.input.packed import pack_unit
 from omnigraph.input.pieces import InputPiece
 from omnigraph.input.plan import PlannedMember
 from omnigraph.input.problems import Problem, input_error
 from omnigraph.input.table_shape import check_types, piece_of, table_shape
-from omnigraph.input.units import TableShape
+from omnigraph.input.units import TableShape, group_unit
 from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.ir import catalog_of
+from omnigraph.spark.errors import task
 from omnigraph.storage.faults import short
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+Batches = Iterator[pa.RecordBatch]
 _PLACE = "place"
 _PARTITION_BITS = 33
 """How Spark's increasing ids are made: the partition's number above, the row's below."""
@@ -73,22 +78,34 @@ def _planned(planned: PlannedMember, group: int) -> PlannedFrame:
     )
 
 
-def column_places(shape: TableShape) -> list[str]:
-    """The distinct columns of the source in the order in which the frame has them."""
-    return list(dict.fromkeys(column for _, column in shape.columns))
+def frame_task(ir: bytes, shape: TableShape, group: int, file: int) -> Callable[[Batches], Batches]:
+    """For executors: rows of a user's DataFrame -> rows of the parsed frame."""
+
+    @task
+    def run(batches: Batches) -> Batches:
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return
+        graph_type = catalog_of(ir).table(shape.table_key)
+        pieces = _read_batches(chain([first], filled), graph_type, shape)
+        yield from pack_unit(group_unit(group, _unit_of(first)), file, pieces)
+
+    return run
 
 
-def unit_of(batch: pa.RecordBatch) -> int:
+def _unit_of(batch: pa.RecordBatch) -> int:
     """The partition of the frame that a batch comes from."""
     first: Any = batch.column(batch.num_columns - 1)[0].as_py()
     return int(first) >> _PARTITION_BITS
 
 
-def read_batches(
-    batches: Iterator[pa.RecordBatch], graph_type: GraphType, shape: TableShape
+def _read_batches(
+    batches: Batches, graph_type: GraphType, shape: TableShape
 ) -> Iterator[InputPiece]:
     """The pieces of one partition."""
-    names = column_places(shape)
+    # The distinct columns of the source in the order in which the frame has them.
+    names = list(dict.fromkeys(column for _, column in shape.columns))
     for batch in batches:
         columns = dict(zip(names, batch.columns, strict=False))  # the last one is the place
         yield piece_of(graph_type, shape, columns, batch.num_rows)

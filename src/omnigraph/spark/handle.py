@@ -15,17 +15,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.input.phases import Phase, TellPhase
+from omnigraph.manifest.pinned import PinnedGraph
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.query.conditions import condition_of
 from omnigraph.query.engine import QueryEngine, read_of
 from omnigraph.query.exec.evaluate import Values
-from omnigraph.spark.conditions import condition_of
 from omnigraph.spark.errors import translated
 from omnigraph.spark.export import Export, Format, export_snapshot
 from omnigraph.spark.progress import Watch
 from omnigraph.spark.query import plan_for_spark, query_frame
 from omnigraph.spark.sessions import pipeline_session
-from omnigraph.spark.tables import PinnedGraph, table_frame
+from omnigraph.spark.tables import table_frame
 from omnigraph.spark.views import Columns, graph_tables, register_views
 
 if TYPE_CHECKING:

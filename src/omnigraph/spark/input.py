@@ -1,11 +1,13 @@
 """An input of any kind, read once by Spark and kept: typed rows per type, and what is wrong.
 
-    source -> plan (driver) -> tasks -> parsed frame, persisted -> [input] -> rows(type), problems()
+    source -> plan (driver) -> tasks -> parsed frame, persisted -> [input] -> intake(), problems()
 
-One pass over the input makes one frame that holds the rows of all types (`intake.parsed` has its
+One pass over the input makes one frame that holds the rows of all types (`input.packed` has its
 layout), and one action on it collects what every unit counted: lines, rows, problems. From these
-the driver knows the line that each unit begins on, and `rows` places and types what is asked for,
-lazily. The driver never sees a row, and problems only as many as are asked for.
+the driver knows the line that each unit begins on, and tasks that unpack rows place them. The
+driver never sees a row, and problems only as many as are asked for. Bad input is data: a task
+raises only if a store does not answer, which is worth another attempt, or if the input is no longer
+what it was.
 
 Everything is the same when it is computed again: rows, lines, and the ids of rows that came without
 one, which follow from the run's id and the place of the row. An input that changed meanwhile makes
@@ -16,33 +18,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from omnigraph.errors import InputError, InternalError, UsageError
-from omnigraph.input.packed import PARSED_DDL, PROBLEMS, UNIT, Ledger, UnitStats
+from omnigraph.errors import InputError, UsageError
+from omnigraph.input.packed import (
+    PARSED_DDL,
+    PROBLEM_DDL,
+    PROBLEMS,
+    UNIT,
+    Ledger,
+    UnitStats,
+    pack_unit,
+    placed_problems,
+    placed_rows,
+    unpacked,
+)
 from omnigraph.input.plan import InputPlan, plan_input
 from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
 from omnigraph.input.ranges import RANGE_BYTES, RANGE_BYTES_MAX
+from omnigraph.input.readers import read_unit
 from omnigraph.input.sources import Given, Kind
 from omnigraph.input.streams import GivenStream
+from omnigraph.input.units import WorkPlan
 from omnigraph.lang.printable import one_line
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.identity import is_keyed
-from omnigraph.schema.ir import to_ir
-from omnigraph.spark.arrow import spark_schema
-from omnigraph.spark.errors import translated
-from omnigraph.spark.frames import PlannedFrame, plan_frames
-from omnigraph.spark.tasks import (
-    PROBLEM_DDL,
-    file_task,
-    frame_task,
-    problems_task,
-    rows_schema,
-    rows_task,
-    tables_reader,
-)
+from omnigraph.schema.ir import catalog_of, to_ir
+from omnigraph.spark.errors import task, translated
+from omnigraph.spark.frames import Batches, PlannedFrame, frame_task, plan_frames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,27 +114,12 @@ class ParsedInput:
         """Whether no row of an un-keyed type came with an id: none can exist, and none repeats."""
         return not is_keyed(catalog.table(table_key)) and self._rows[table_key][1] == 0
 
-    def rows(self, table_key: str) -> DataFrame:
-        """The rows of a type: the columns of its table (any may be null), ``_file``, ``_line``."""
-        from pyspark.sql import functions
-
-        from omnigraph.schema.ir import from_ir
-
-        if table_key not in self._rows:
-            raise InternalError(f"the input has no rows of {table_key}")
-        graph_type = from_ir(self._ir)[0].table(table_key)
-        wanted = self._frame.filter(functions.col("kind").isin(table_key, UNIT))
-        return wanted.mapInArrow(
-            rows_task(self._ir, table_key, self._run_id, self._ledger),
-            spark_schema(rows_schema(graph_type)),
-        )
-
     def intake(self) -> Intake:
         """All rows, for tasks that unpack them on their own."""
         from pyspark.sql import functions
 
         kept = self._frame.filter(functions.col("kind") != PROBLEMS)
-        return Intake(frame=kept, read=tables_reader(self._ir, self._run_id, self._ledger))
+        return Intake(frame=kept, read=partial(unpack_rows, self._ir, self._run_id, self._ledger))
 
     def problems(self, limit: int = PROBLEMS_MAX) -> list[Problem]:
         """The first problems in the order of sources and lines."""
@@ -155,7 +146,7 @@ class ParsedInput:
             all_of_them.filter(chosen)
             .repartition(1)
             .sortWithinPartitions(*places)
-            .mapInArrow(problems_task(self._ledger, limit), PROBLEM_DDL)
+            .mapInArrow(task(partial(unpack_problems, self._ledger, limit)), PROBLEM_DDL)
             .drop("text")
             .limit(limit)
             .collect()
@@ -170,7 +161,7 @@ class ParsedInput:
         from pyspark.sql import functions
 
         wanted = self._frame.filter(functions.col("kind") == PROBLEMS)
-        return wanted.mapInArrow(problems_task(self._ledger, None), PROBLEM_DDL)
+        return wanted.mapInArrow(task(partial(unpack_problems, self._ledger, None)), PROBLEM_DDL)
 
     def every_problem(self) -> Iterator[tuple[Problem, str | None]]:
         """All problems in no promised order, with the text of their line if it has one.
@@ -250,8 +241,8 @@ def _read(
 
     frame = _parsed_files(spark, plan, ir)
     for one in frames:
-        task = frame_task(ir, one.shape, one.group, one.file)
-        frame = frame.unionAll(one.frame.mapInArrow(task, PARSED_DDL))
+        read = frame_task(ir, one.shape, one.group, one.file)
+        frame = frame.unionAll(one.frame.mapInArrow(read, PARSED_DDL))
     # On disk: payloads are packed already, and memory is for the joins to come.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
@@ -267,7 +258,7 @@ def _read(
 def _parsed_files(spark: SparkSession, plan: InputPlan, ir: bytes) -> DataFrame:
     work = plan.work
     numbers = spark.range(0, work.unit_count, 1, work.task_count)
-    frame = numbers.mapInArrow(file_task(ir, work), PARSED_DDL)
+    frame = numbers.mapInArrow(task(partial(read_units, ir, work)), PARSED_DDL)
     spread = 0
     for planned in work.files:
         whole = planned.file.size if planned.unit_count == 1 else 0
@@ -277,3 +268,30 @@ def _parsed_files(spark: SparkSession, plan: InputPlan, ir: bytes) -> DataFrame:
         # One task has read much: without this, one task would do everything that follows.
         frame = frame.repartition(min(spread * 2, _SPREAD_MAX), "unit", "before", "kind")
     return frame
+
+
+# -- tasks ---------------------------------------------------------------------------------------
+
+
+def read_units(ir: bytes, plan: WorkPlan, batches: Batches) -> Batches:
+    """Numbers of units -> rows of the parsed frame."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            unit = plan.unit(number)
+            yield from pack_unit(number, unit.file, read_unit(unit, catalog_of(ir)))
+
+
+def unpack_rows(
+    ir: bytes, run_id: str, ledger: Ledger, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Rows of the parsed frame -> tables with places and ids, by table key."""
+    for packed in unpacked(batches, ledger):
+        if packed.kind != PROBLEMS:
+            yield packed.kind, placed_rows(packed, catalog_of(ir).table(packed.kind), run_id)
+
+
+def unpack_problems(ledger: Ledger, limit: int | None, batches: Batches) -> Batches:
+    """Rows of the parsed frame -> problems in their places; of each row of it the first ones."""
+    for packed in unpacked(batches, ledger):
+        if packed.kind == PROBLEMS:
+            yield from placed_problems(packed, ledger, limit).to_batches()

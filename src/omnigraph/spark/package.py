@@ -30,7 +30,7 @@ from weakref import WeakSet
 
 from omnigraph.errors import UsageError
 from omnigraph.spark.errors import translated
-from omnigraph.spark.scratch import scratch_folder
+from omnigraph.spark.jvm import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

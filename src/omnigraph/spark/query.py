@@ -34,10 +34,10 @@ from omnigraph.spark.errors import translated
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from omnigraph.manifest.pinned import PinnedGraph
     from omnigraph.spark.lower.search import Search
     from omnigraph.spark.lower.sources import Tables
     from omnigraph.spark.sessions import Pipeline
-    from omnigraph.spark.tables import PinnedGraph
 
 SPARK_RULES = tuple(rule for rule in RULES if rule is not seek_by_key)
 """A lookup by key is a filter here: the reader of the table hands it to Lance, index included."""
@@ -71,8 +71,8 @@ def query_snapshot(
 
     ``search`` is the local engine on the same snapshot.
     """
+    from omnigraph.manifest.pinned import PinnedGraph
     from omnigraph.spark.sessions import pipeline_session
-    from omnigraph.spark.tables import PinnedGraph
 
     pinned = PinnedGraph.of(repository, snapshot)
     plan = plan_for_spark(read, pinned)

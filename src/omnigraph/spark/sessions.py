@@ -24,11 +24,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import StorageError, UsageError
-from omnigraph.spark import gateway
+from omnigraph.spark import jvm
 from omnigraph.spark.errors import translated
-from omnigraph.spark.java import java_available
+from omnigraph.spark.jvm import java_available, scratch_folder
 from omnigraph.spark.package import ship
-from omnigraph.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,7 +143,7 @@ def _active() -> SparkSession | None:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    gateway.forget_if_dead()
+    jvm.forget_if_dead()
     try:
         return SparkSession.active()
     except PySparkRuntimeError:
@@ -171,7 +170,7 @@ def _make(app: str, master: str | None, conf: Mapping[str, str]) -> _Own:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted and master is None:
         del chosen["spark.master"]  # The command that submitted this program has named one.
-    with gateway.jvm(chosen, loopback=_is_local(chosen.get("spark.master", ""))):
+    with jvm.running(chosen, loopback=_is_local(chosen.get("spark.master", ""))):
         spark = _configured(SparkSession.builder, chosen).getOrCreate()
     before.forget_paths()
     return _Own(spark, before)

@@ -9,83 +9,28 @@ Spark cannot look into the function that reads, and so cannot take anything away
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from omnigraph.errors import UsageError
-from omnigraph.manifest.kept import places_of
-from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TablePin
+from omnigraph.manifest.pinned import PinnedGraph
+from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.lookup import type_named
 from omnigraph.spark.arrow import carried_schema, spark_schema, to_spark
 from omnigraph.spark.errors import task
-from omnigraph.spark.scan import PinnedTable, Scan
-from omnigraph.storage.location import Location
 from omnigraph.storage.pieces import FilePiece
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from omnigraph.query.exec.evaluate import Values
-    from omnigraph.spark.scan import Condition
+    from omnigraph.query.pinned_scan import Condition
 
 ROWS_TOLD_MAX = 100_000_000
 """So many rows are too many to send to every executor."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedGraph:
-    """A graph at one moment, as a value that can be sent to other processes.
-
-    With an S3 root it holds the credentials that the driver's environment gave, if it gave any;
-    else each process finds its own.
-    """
-
-    location: Location = field(repr=False)
-    branch: str
-    version: int
-    commit_id: str
-    schema_hash: str
-    catalog: Catalog = field(repr=False)
-    pins: Mapping[str, TablePin] = field(repr=False)
-    """By table key."""
-    places: tuple[ManifestPlace, ...] = ()
-    """Where the snapshot is found."""
-
-    @staticmethod
-    def of(repository: Repository, snapshot: Snapshot) -> PinnedGraph:
-        """A snapshot of an open graph."""
-        return PinnedGraph(
-            location=repository.location,
-            branch=snapshot.branch,
-            version=snapshot.version,
-            commit_id=snapshot.head.id,
-            schema_hash=snapshot.schema_hash,
-            catalog=repository.schema(snapshot.schema_hash).catalog,
-            pins=dict(snapshot.pins),
-            places=places_of(snapshot),
-        )
-
-    def type(self, name: str) -> GraphType:
-        """A type by its name; see ``type_named``."""
-        return type_named(self.catalog, name)
-
-    def table(self, graph_type: GraphType) -> PinnedTable:
-        """The table of a type of this graph's schema."""
-        pin = self.pins.get(graph_type.table_key)
-        return PinnedTable(
-            location=self.location,
-            type=graph_type,
-            name=pin.name if pin is not None else None,
-            row_count=pin.row_count if pin is not None else 0,
-            places=self.places,
-        )
 
 
 def table_frame(
@@ -108,7 +53,7 @@ def table_frame(
     if isinstance(columns, str):
         raise UsageError("columns is a list of names", hint=f'say columns=["{columns}"]')
     names = table_schema(graph_type).names if columns is None else columns
-    scan = Scan(
+    scan = PinnedScan(
         table=pinned.table(graph_type),
         columns=tuple(names),
         condition=condition,
@@ -118,7 +63,7 @@ def table_frame(
     return scan_frame(spark, scan)
 
 
-def scan_frame(spark: SparkSession, scan: Scan) -> DataFrame:
+def scan_frame(spark: SparkSession, scan: PinnedScan) -> DataFrame:
     """The rows of a scan, a task for each of its pieces, in storage order."""
     schema = spark_schema(scan.schema)
     pieces = scan.pieces()
@@ -146,7 +91,7 @@ def _numbers(spark: SparkSession, pieces: int, rows: int) -> DataFrame:
 
 
 def _read(
-    scan: Scan, pieces: Sequence[FilePiece], numbers: Iterator[pa.RecordBatch]
+    scan: PinnedScan, pieces: Sequence[FilePiece], numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Runs on executors: the rows of the pieces with these numbers."""
     carried = carried_schema(scan.schema)

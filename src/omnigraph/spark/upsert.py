@@ -23,13 +23,13 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.errors import InternalError
+from omnigraph.query.pinned_scan import ROW_ADDRESS, ROW_ID, PinnedScan
 from omnigraph.rules.bucket import last_of_each
 from omnigraph.rules.digest import Spread, packed, spread_rows, unpacked
 from omnigraph.rules.repeats import stable_hashes
 from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.spark.errors import task
 from omnigraph.spark.input import Intake, Read
-from omnigraph.spark.scan import ROW_ADDRESS, ROW_ID, Scan
 from omnigraph.spark.stage import Target
 from omnigraph.storage.bulk import fragments_from_text, mark_rows, write_partition
 from omnigraph.storage.changes import Patch
@@ -103,7 +103,7 @@ def stage_upsert(
     intake: Intake,
     location: Location,
     target: Target,
-    committed: Scan | None,
+    committed: PinnedScan | None,
     *,
     rows: int,
 ) -> Upserted:
@@ -128,7 +128,7 @@ def stage_upsert(
     return _upserted(results)
 
 
-def _committed_ids(spark: SparkSession, scan: Scan, work: _Work) -> DataFrame:
+def _committed_ids(spark: SparkSession, scan: PinnedScan, work: _Work) -> DataFrame:
     pieces = tuple(scan.pieces())
     numbers = spark.range(0, len(pieces), 1, max(1, len(pieces)))
     return numbers.mapInArrow(task(partial(_send_ids, work, scan, pieces)), _EXCHANGE_DDL)
@@ -174,7 +174,7 @@ def _send_rows(
 
 
 def _send_ids(
-    work: _Work, scan: Scan, pieces: tuple[FilePiece, ...], numbers: Iterable[pa.RecordBatch]
+    work: _Work, scan: PinnedScan, pieces: tuple[FilePiece, ...], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import UsageError
+from omnigraph.manifest.pinned import PinnedGraph
 from omnigraph.schema.catalog import GraphType
-from omnigraph.spark.tables import PinnedGraph, table_frame
+from omnigraph.spark.tables import table_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

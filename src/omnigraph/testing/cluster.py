@@ -25,8 +25,7 @@ from typing import Any
 
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError
-from omnigraph.spark.gateway import spark_home
-from omnigraph.spark.java import find_java
+from omnigraph.spark.jvm import find_java, spark_home
 from omnigraph.testing.bare_python import bare_python
 from omnigraph.testing.s3 import free_ports
 

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omnigraph.spark import gateway
-from omnigraph.spark.scratch import scratch_folder
+from omnigraph.spark import jvm
+from omnigraph.spark.jvm import scratch_folder
 from omnigraph.testing.bare_python import bare_python
 from omnigraph.testing.cluster import SparkCluster
 
@@ -83,7 +83,7 @@ class SparkSessions:
         # A Connect server takes the workers' Python from the environment of its JVM, and there is
         # one JVM for all: it gets the bare one. A path of the project must not lead around that.
         bare = _environment(PYSPARK_PYTHON=str(self._bare), PYTHONPATH=None)
-        with bare, gateway.jvm(_CONF, loopback=True):
+        with bare, jvm.running(_CONF, loopback=True):
             os.environ["PYSPARK_PYTHON"] = python
             builder = SparkSession.builder
             for key, value in conf.items():
@@ -94,7 +94,7 @@ class SparkSessions:
 def _is_alive(session: SparkSession) -> bool:
     try:
         session.range(1).schema  # noqa: B018 - a Connect session asks its server
-        return gateway.last_words(wait_s=0) is None and not getattr(session, "is_stopped", False)
+        return jvm.last_words(wait_s=0) is None and not getattr(session, "is_stopped", False)
     except Exception:
         return False
 

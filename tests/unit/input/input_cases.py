@@ -25,7 +25,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.ir import to_ir
 from omnigraph.spark.arrow import carried_schema, to_spark
-from omnigraph.spark.tasks import file_task, problems_task, rows_task
+from omnigraph.spark.input import read_units, unpack_problems, unpack_rows
 
 SCHEMA = """
 node All {
@@ -77,15 +77,14 @@ def parse_here(
     stats = stats_of(batches)
     ledger = Ledger.of(plan.names, stats)
     rows = {
-        key: pa.Table.from_batches(
-            rows_task(IR, key, run_id, ledger)(of_kind(batches, key, UNIT)),
-            carried_rows_schema(CATALOG.table(key)),
-        ).sort_by([("_file", "ascending"), ("_line", "ascending")])
+        key: in_order(
+            carried_rows(unpack_rows(IR, run_id, ledger, of_kind(batches, key, UNIT)), key)
+        )
         for key in plan.counts(stats)
     }
     found = [
         Problem(source=r["file"], line=r["line"], column=r["column"], message=r["message"])
-        for batch in problems_task(ledger, None)(iter(batches_without_rows(batches)))
+        for batch in unpack_problems(ledger, None, batches_without_rows(batches))
         for r in batch.to_pylist()
     ]
     return Parsed(plan=plan, stats=stats, rows=rows, problems=found, batches=batches, ledger=ledger)
@@ -93,8 +92,22 @@ def parse_here(
 
 def run_files(plan: InputPlan) -> list[pa.RecordBatch]:
     numbers = pa.array(range(plan.work.unit_count), pa.int64())
-    task = file_task(IR, plan.work)
-    return list(task(iter([pa.RecordBatch.from_arrays([numbers], names=["id"])])))
+    given = iter([pa.RecordBatch.from_arrays([numbers], names=["id"])])
+    return list(read_units(IR, plan.work, given))
+
+
+def carried_rows(tables: Iterator[tuple[str, pa.Table]], key: str) -> pa.Table:
+    """The rows of one type as Spark has them."""
+    schema, batches = rows_schema(CATALOG.table(key)), []
+    for found, table in tables:
+        if found == key:
+            batches += table.cast(schema).to_batches()
+    kept = carried_schema(schema)
+    return pa.Table.from_batches([to_spark(batch, kept) for batch in batches], kept)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([("_file", "ascending"), ("_line", "ascending")])
 
 
 def of_kind(batches: list[pa.RecordBatch], *kinds: str) -> Iterator[pa.RecordBatch]:
@@ -127,10 +140,10 @@ def read_locally(paths: list[Path]) -> dict[str, LoadedRows] | list[dict[str, An
         return error.details["problems"]
 
 
-def carried_rows_schema(graph_type: GraphType) -> pa.Schema:
+def rows_schema(graph_type: GraphType) -> pa.Schema:
+    """The columns of a table, any of which may be null yet, and the place of each row."""
     own = [f.with_nullable(True) for f in table_schema(graph_type)]
-    places = [pa.field("_file", pa.int32()), pa.field("_line", pa.int64())]
-    return carried_schema(pa.schema([*own, *places]))
+    return pa.schema([*own, pa.field("_file", pa.int32()), pa.field("_line", pa.int64())])
 
 
 def carried(loaded: LoadedRows) -> pa.Table:
@@ -142,7 +155,7 @@ def carried(loaded: LoadedRows) -> pa.Table:
     places = [loaded.origins.name_index.astype("int32"), loaded.origins.lines]
     for name, values in zip(("_file", "_line"), places, strict=True):
         table = table.append_column(name, pa.array(values))
-    return table.cast(carried_rows_schema(loaded.type))
+    return table.cast(carried_schema(rows_schema(loaded.type)))
 
 
 def assert_same(parsed: Parsed, paths: list[Path]) -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pyspark.sql import datasource as spark
 
 from omnigraph.query.exec.evaluate import Values, holds
+from omnigraph.query.pinned_scan import _BatchRows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.compile import compile_schema
 from omnigraph.spark.filters import to_conditions
-from omnigraph.spark.scan import _BatchRows
 
 SCHEMA = """
 node T {

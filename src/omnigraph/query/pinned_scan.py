@@ -1,6 +1,6 @@
 """Reading one table of a snapshot on many machines: a scan, which is a value, and its pieces.
 
-    table, columns, condition -> [scan] -> pieces -> executors: batches
+    table, columns, condition -> [pinned scan] -> pieces -> executors: batches
 
 A scan names the exact version that it reads, so every process that has it reads the same rows, also
 when a task is repeated while others publish. Only the columns that are asked for are read, and as
@@ -9,8 +9,7 @@ much of the condition as Lance understands is answered by Lance.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,12 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import CorruptionError, InternalError, UsageError
-from omnigraph.manifest.snapshot import ManifestPlace
+from omnigraph.errors import InternalError, UsageError
+from omnigraph.manifest.pinned import PinnedTable
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.location import Location
-from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import FilePiece, cut, open_pinned, piece_batches
 
 if TYPE_CHECKING:
@@ -41,36 +38,8 @@ ADDRESSES = pa.schema(
 """Where a row lies in this version, and its identity across versions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedTable:
-    """One type's table at the exact version that a snapshot shows."""
-
-    location: Location
-    type: GraphType
-    name: TableVersion | None
-    """None while nothing was ever written to the type."""
-    row_count: int
-    places: tuple[ManifestPlace, ...] = ()
-    """Where the snapshot is found; without them it is not known whether a cleanup took it."""
-
-    @contextmanager
-    def reading(self) -> Generator[None]:
-        """Tell who reads a snapshot that a cleanup has taken since that it was reclaimed."""
-        try:
-            yield
-        except CorruptionError as e:
-            # Tasks need none of it, as long as nothing is missing.
-            from omnigraph.manifest.kept import is_reclaimed, reclaimed
-            from omnigraph.spark.pinning import opened
-
-            with opened(self.location) as repository:
-                if self.places and is_reclaimed(repository, self.places):
-                    raise reclaimed(self.places[0]) from e
-            raise
-
-
 @dataclass(frozen=True, kw_only=True)
-class Scan:
+class PinnedScan:
     """What is read of a table. It can be pickled: it opens nothing before it is asked to."""
 
     table: PinnedTable
@@ -91,7 +60,7 @@ class Scan:
         chosen = [stored.field(name) for name in self.columns]
         return pa.schema([*chosen, *ADDRESSES] if self.with_address else chosen)
 
-    def narrowed(self, conditions: Sequence[typed.Expr]) -> Scan:
+    def narrowed(self, conditions: Sequence[typed.Expr]) -> PinnedScan:
         """The same with more conditions, which are typed, as all of it then has to be."""
         from omnigraph.query import typed
 

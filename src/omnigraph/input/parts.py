@@ -19,10 +19,10 @@ from omnigraph.ids import SystemIds
 from omnigraph.input.loaded_rows import LoadedRows
 from omnigraph.input.publishing import load_rows
 from omnigraph.input.tables import rows_from_table
+from omnigraph.manifest.pinned import opened
 from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.lookup import type_named
-from omnigraph.spark.pinning import opened
 from omnigraph.storage.location import Location
 from omnigraph.storage.streams import open_input, open_output, remove_below
 from omnigraph.write.request import Receipt
