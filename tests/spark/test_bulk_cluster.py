@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.clock import SystemClock
-from omnigraph.spark import stage
+from omnigraph.spark import append
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -89,7 +89,7 @@ def _flaky():
     def write(writing, batches):
         from pyspark import TaskContext
 
-        from omnigraph.spark.stage import _write
+        from omnigraph.spark.append import _write
 
         answers = list(_write(writing, batches))
         context = TaskContext.get()
@@ -101,7 +101,7 @@ def _flaky():
 
 
 def test_an_attempt_that_fails_after_it_wrote_is_made_again(graph, files, on_cluster, monkeypatch):
-    monkeypatch.setattr(stage, "_write", _flaky())
+    monkeypatch.setattr(append, "_write", _flaky())
     result = graph.load(files, engine="spark", spark=on_cluster)
     assert {c.inserted for c in result.changes.values()} == {FILES * ROWS}
     with omnigraph.open(graph.uri) as fresh:
@@ -116,20 +116,20 @@ def test_an_attempt_that_fails_after_it_wrote_is_made_again(graph, files, on_clu
 DRIVER = """
 import json, sys
 import omnigraph
-from omnigraph.spark import stage
+from omnigraph.spark import append
 from omnigraph.spark.sessions import pipeline_session
 
 uri, gate, arrived, conf, *files = sys.argv[1:]
 
 def write(writing, batches):
     from pathlib import Path
-    from omnigraph.spark.stage import _write
+    from omnigraph.spark.append import _write
     answers = list(_write(writing, batches))
     Path(arrived).touch()
     Path(gate).open("rb").close()
     yield from answers
 
-stage._write = write
+append._write = write
 conf = json.loads(conf)
 with pipeline_session(master=conf["spark.master"], conf=conf) as pipeline:
     with omnigraph.open(uri) as graph:

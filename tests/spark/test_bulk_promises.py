@@ -16,9 +16,9 @@ import omnigraph
 from omnigraph.cli.main import app
 from omnigraph.errors import ConstraintError, InputError
 from omnigraph.input.sources import sort_out
+from omnigraph.spark.append import TableTarget, stage_rows
 from omnigraph.spark.input import parse_input
 from omnigraph.spark.sessions import pipeline_session
-from omnigraph.spark.stage import Target, stage_rows
 
 KINDS = 6
 MANY = "\n".join(
@@ -157,7 +157,7 @@ def _held(gate: str, attempts: str):
 
         from pyspark import TaskContext
 
-        from omnigraph.spark.stage import _write
+        from omnigraph.spark.append import _write
 
         answers = list(_write(writing, batches))
         context = TaskContext.get()
@@ -176,7 +176,7 @@ def test_a_load_in_which_a_copy_of_a_slow_task_wins_has_every_row_once(
     spark_sessions, spark_cluster, tmp_path: Path, monkeypatch
 ):
     """Spark starts a second copy on the other worker when the first has written its files."""
-    from omnigraph.spark import stage
+    from omnigraph.spark import append
 
     files, names = [], [[f"{n}-{i}" for i in range(500)] for n in range(6)]
     for number, own in enumerate(names):
@@ -189,7 +189,7 @@ def test_a_load_in_which_a_copy_of_a_slow_task_wins_has_every_row_once(
     attempts.mkdir()
     spark_cluster.start()
     session = spark_sessions.on(spark_cluster, SPECULATION)
-    monkeypatch.setattr(stage, "_write", _held(str(gate), str(attempts)))
+    monkeypatch.setattr(append, "_write", _held(str(gate), str(attempts)))
     try:
         with omnigraph.init(tmp_path / "graph", ONE) as graph:
             with ThreadPoolExecutor(1) as pool:
@@ -241,7 +241,7 @@ def test_what_a_load_left_behind_can_be_removed(spark, tmp_path: Path):
             stage_rows(  # As a load does, whose driver dies before it publishes.
                 parsed.intake(),
                 graph._repository.location,
-                {"node:Person": Target(type=person, base=pin.name)},
+                {"node:Person": TableTarget(type=person, base=pin.name)},
                 {"node:Person": 9},
             )
             parsed.unpersist()

@@ -23,8 +23,8 @@ from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, strings
 from omnigraph.rules.digest import (
     COUNTS,
+    KeyedRows,
     Numbers,
-    Rows,
     Sided,
     Texts,
     Topic,
@@ -33,7 +33,7 @@ from omnigraph.rules.digest import (
     packed,
     unpacked,
 )
-from omnigraph.rules.findings import Finding
+from omnigraph.rules.findings import RuleFinding
 from omnigraph.rules.ranked import Found, RulePlace, found_table, nothing_found, ranked_findings
 from omnigraph.rules.repeats import find_repeats
 from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, Origins, TableDelta, WriteMode
@@ -82,20 +82,20 @@ class Bucket:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def input(self, topic: Rows) -> pa.Table | None:
+    def input(self, topic: KeyedRows) -> pa.Table | None:
         """Rows of the input that are kept, in its order; None if there are none."""
         rows = _kept(self._table(topic, committed=False))
         return rows.sort_by([(FILE, "ascending"), (LINE, "ascending")]) if rows else None
 
-    def committed(self, topic: Rows) -> pa.Table | None:
+    def committed(self, topic: KeyedRows) -> pa.Table | None:
         """Committed rows, kept or not; None if there are none."""
         return self._table(topic, committed=True)
 
-    def kept(self, topic: Rows) -> pa.Table | None:
+    def kept(self, topic: KeyedRows) -> pa.Table | None:
         """Committed rows that stay; None if there are none."""
         return _kept(self._table(topic, committed=True))
 
-    def ids(self, topic: Rows, *, committed: bool) -> pa.StringArray:
+    def ids(self, topic: KeyedRows, *, committed: bool) -> pa.StringArray:
         """The ids of nodes."""
         rows = self._table(topic, committed=committed)
         return NO_IDS if rows is None else strings(rows.column("id"))
@@ -173,7 +173,7 @@ class ExactRule(Protocol):
         ...
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         ...
 
@@ -191,23 +191,27 @@ class RuleOnInput:
     files: tuple[str, ...]
     is_conflict: ClassVar[bool] = False
 
-    def wanted(self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False) -> Rows:
+    def wanted(
+        self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False
+    ) -> KeyedRows:
         """Rows of the input with these columns."""
         mark = (KEPT,) if kept else ()
         names = tuple(dict.fromkeys(("id", *columns, FILE, LINE, *mark)))
-        return Rows(table_key=self.type.table_key, columns=names, by=by)
+        return KeyedRows(table_key=self.type.table_key, columns=names, by=by)
 
-    def stored(self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False) -> Rows:
+    def stored(
+        self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False
+    ) -> KeyedRows:
         """Committed rows of the same type."""
         mark = (KEPT,) if kept else ()
         names = tuple(dict.fromkeys(("id", *columns, *mark)))
-        return Rows(table_key=self.type.table_key, columns=names, by=by)
+        return KeyedRows(table_key=self.type.table_key, columns=names, by=by)
 
     def delta(self, rows: pa.Table) -> TableDelta:
         """Rows of the input as the local rules take them."""
         return input_delta(self.type, rows, self.files)
 
-    def told(self, findings: Sequence[Finding], rows: pa.Table, limit: int | None) -> Found:
+    def told(self, findings: Sequence[RuleFinding], rows: pa.Table, limit: int | None) -> Found:
         """What the local rules found."""
         return ranked_findings(findings, rows, self.place, limit)
 
@@ -226,7 +230,7 @@ def exact_pass(
     rows: pa.Table,
     *,
     doubts: Sequence[Doubt],
-    topics: Mapping[int, Rows],
+    topics: Mapping[int, KeyedRows],
     buckets: int,
     limit: int | None,
 ) -> pa.Table:

@@ -18,8 +18,8 @@ from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
 from omnigraph.rules.bucket import KEPT, Bucket, RuleOnInput, true_count
-from omnigraph.rules.digest import Rows, Sided, Texts
-from omnigraph.rules.findings import Finding, count, row_violation
+from omnigraph.rules.digest import KeyedRows, Sided, Texts
+from omnigraph.rules.findings import RuleFinding, count, row_violation
 from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage, bounded, image_of
 from omnigraph.rules.ranked import Found, Told
@@ -32,7 +32,7 @@ Counts = npt.NDArray[np.int64]
 
 def check_cardinality(
     images: Mapping[str, TableImage], image: TableImage, committed: CommittedState
-) -> list[Finding]:
+) -> list[RuleFinding]:
     """Sources with too many or too few edges. At most one lookup."""
     edge, cardinality = image.delta.type, bounded(image.delta.type)
     if cardinality is None or not isinstance(edge, EdgeType):
@@ -70,7 +70,7 @@ def _findings(
     edge: EdgeType,
     touched: pa.Array,
     counts: Counts,
-) -> list[Finding]:
+) -> list[RuleFinding]:
     places = np.flatnonzero(_wrong(edge, counts, counts))
     if not len(places):
         return []
@@ -80,7 +80,7 @@ def _findings(
         message = out_of_bounds(edge, source.as_py(), number)
         return _blame(image, source, message)
 
-    return [Finding(positions=places, word=word)]
+    return [RuleFinding(positions=places, word=word)]
 
 
 def _blame(image: TableImage, source: pa.StringScalar, message: str) -> Violation:
@@ -166,7 +166,7 @@ class CountWrong(RuleOnInput):
     """Nodes of the source's type may disappear; those that do are not held to anything."""
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         needs = [(False, self.wanted(("src",), ("src",), kept=True))]
         if self.committed or self.deserted:
@@ -176,7 +176,7 @@ class CountWrong(RuleOnInput):
         return tuple(needs)
 
     @property
-    def _theirs(self) -> Rows:
+    def _theirs(self) -> KeyedRows:
         return self.stored(("src",), ("src",), kept=self.committed)
 
     def find(self, bucket: Bucket, limit: int | None) -> Found:

@@ -73,7 +73,7 @@ class Tuples:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class KeyedRows:
     """Some columns of all rows, brought together by others, of which none is null."""
 
     table_key: str
@@ -81,7 +81,7 @@ class Rows:
     by: tuple[str, ...]
 
 
-Topic = Texts | Tuples | Rows
+Topic = Texts | Tuples | KeyedRows
 Sided = tuple[bool, Topic]
 """A topic of the committed state, or of the input."""
 Numbers = npt.NDArray[np.uint64]
@@ -233,7 +233,7 @@ def unpacked(payloads: Sequence[pa.BinaryScalar]) -> pa.Table:
 
 def _digest(topic: Topic, rows: pa.Table, *, committed: bool) -> tuple[Numbers, pa.Table]:
     """The values of a topic and what decides on their buckets."""
-    if isinstance(topic, Rows):
+    if isinstance(topic, KeyedRows):
         return _complete(rows, topic.by)
     if isinstance(topic, Tuples):
         hashes, rows = _complete(rows, topic.group)

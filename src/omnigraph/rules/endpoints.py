@@ -18,8 +18,8 @@ from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import Positions, among, strings, true_at, union, without
 from omnigraph.errors import Violation
 from omnigraph.rules.bucket import Bucket, RuleOnInput, true_count
-from omnigraph.rules.digest import Rows, Sided, Texts
-from omnigraph.rules.findings import Finding, row_finding
+from omnigraph.rules.digest import KeyedRows, Sided, Texts
+from omnigraph.rules.findings import RuleFinding, row_finding
 from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage
 from omnigraph.rules.jobs import Job, run
@@ -38,7 +38,7 @@ class _End:
     node_name: str
     unknown: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Distinct ids not found so far: first not in the delta, then nowhere."""
-    findings: list[Finding] = field(default_factory=lambda: list[Finding]())
+    findings: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
 
     @property
     def column(self) -> pa.ChunkedArray:
@@ -51,7 +51,7 @@ class _End:
 
 def check_endpoints(
     images: Mapping[str, TableImage], committed: CommittedState
-) -> dict[str, list[Finding]]:
+) -> dict[str, list[RuleFinding]]:
     """Edges of the input without a node at an end, by table key."""
     ends = [end for image in images.values() for end in _ends(image)]
     run([_job(end, lambda end=end: _seek_in_delta(end, images)) for end in ends])
@@ -61,7 +61,7 @@ def check_endpoints(
         for end in at_node:
             end.unknown = without(end.unknown, known)
     run([_job(end, lambda end=end: _report(end)) for end in ends if len(end.unknown)])
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[RuleFinding]] = {}
     for end in ends:
         found.setdefault(end.image.delta.type.table_key, []).extend(end.findings)
     return found
@@ -72,11 +72,11 @@ def check_survivors(
     images: Mapping[str, TableImage],
     image: TableImage,
     committed: CommittedState,
-) -> list[Finding]:
+) -> list[RuleFinding]:
     """Committed edges that stay although a node of this table goes. A lookup per edge column."""
     if image.delta.type.kind != "node" or not len(image.removed):
         return []
-    found: list[Finding] = []
+    found: list[RuleFinding] = []
     for edge in catalog.edges_at(image.delta.type.name):
         own = images.get(edge.table_key)
         # An overwritten type has no surviving edges: its new rows were checked as input.
@@ -142,7 +142,7 @@ def _report(end: _End) -> None:
     end.findings = _missing(end.image.delta, rows, end.column_name, end.node_name)
 
 
-def _missing(delta: TableDelta, rows: Positions, column: str, node_name: str) -> list[Finding]:
+def _missing(delta: TableDelta, rows: Positions, column: str, node_name: str) -> list[RuleFinding]:
     values = delta.rows.column(column)
 
     def message(index: int) -> str:
@@ -151,13 +151,13 @@ def _missing(delta: TableDelta, rows: Positions, column: str, node_name: str) ->
     return row_finding(delta, rows, rule="endpoint", property_name=column, message=message)
 
 
-def _survivor_finding(edge: EdgeType, column: str, left: pa.Table) -> Finding:
+def _survivor_finding(edge: EdgeType, column: str, left: pa.Table) -> RuleFinding:
     ids, values = left.column("id"), left.column(column)
 
     def word(index: int) -> Violation:
         return survivor(edge, column, ids[index].as_py(), values[index].as_py())
 
-    return Finding(positions=np.arange(left.num_rows, dtype=np.int64), word=word)
+    return RuleFinding(positions=np.arange(left.num_rows, dtype=np.int64), word=word)
 
 
 # -- bucket by bucket ----------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class EndMissing(RuleOnInput):
     sides: tuple[bool, ...]
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         nodes = rows_of_ids(f"node:{self.node_name}")
         edges = self.wanted((self.column,), (self.column,), kept=True)
@@ -242,11 +242,11 @@ class EndLost:
     is_conflict: ClassVar[bool] = False
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         node_name = self.edge.source if self.column == "src" else self.edge.target
         columns = ("id", self.column)
-        edges = Rows(table_key=self.edge.table_key, columns=columns, by=(self.column,))
+        edges = KeyedRows(table_key=self.edge.table_key, columns=columns, by=(self.column,))
         return ((True, edges), (False, rows_of_ids(f"node:{node_name}")))
 
     def find(self, bucket: Bucket, limit: int | None) -> Found:

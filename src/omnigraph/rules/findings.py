@@ -19,7 +19,7 @@ from omnigraph.rules.table_delta import TableDelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class RuleFinding:
     """All places where one check failed in one table."""
 
     positions: Positions
@@ -30,12 +30,12 @@ class Finding:
     """A strict insert met an id that exists: the caller lost a race or repeats itself."""
 
 
-def count(findings: Sequence[Finding]) -> int:
+def count(findings: Sequence[RuleFinding]) -> int:
     """How many violations these are."""
     return sum(len(f.positions) for f in findings)
 
 
-def first(findings: Sequence[Finding], limit: int) -> list[Violation]:
+def first(findings: Sequence[RuleFinding], limit: int) -> list[Violation]:
     """The first ``limit`` violations by position; at one position in the order of the findings."""
     heads = [
         (int(position), number, index)
@@ -53,7 +53,7 @@ def row_finding(
     property_name: str | None,
     message: Callable[[int], str],
     is_conflict: bool = False,
-) -> list[Finding]:
+) -> list[RuleFinding]:
     """A finding on input rows; none when there are no positions. ``message`` takes an index."""
     if not len(positions):
         return []
@@ -67,7 +67,7 @@ def row_finding(
             message=message(index),
         )
 
-    return [Finding(positions=positions, word=word, is_conflict=is_conflict)]
+    return [RuleFinding(positions=positions, word=word, is_conflict=is_conflict)]
 
 
 def row_violation(

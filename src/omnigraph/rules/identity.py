@@ -15,8 +15,8 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, true_at
 from omnigraph.rules.bucket import Bucket, RuleOnInput, last_of_each, true_count
-from omnigraph.rules.digest import Rows, Sided, Texts
-from omnigraph.rules.findings import Finding, member_values, row_finding
+from omnigraph.rules.digest import KeyedRows, Sided, Texts
+from omnigraph.rules.findings import RuleFinding, member_values, row_finding
 from omnigraph.rules.image import TableImage, conflicts, image_of
 from omnigraph.rules.ranked import NOTHING, Found
 from omnigraph.rules.repeats import NO_REPEATS, Repeats, find_repeats
@@ -45,7 +45,7 @@ def repeated_ids(delta: TableDelta) -> Repeats:
     return find_repeats([delta.rows.column("id")])
 
 
-def check_identity(delta: TableDelta, repeats: Repeats) -> list[Finding]:
+def check_identity(delta: TableDelta, repeats: Repeats) -> list[RuleFinding]:
     """An identity twice in one input."""
     if ids_may_repeat(delta.mode, delta.type):
         return []
@@ -60,7 +60,7 @@ def check_identity(delta: TableDelta, repeats: Repeats) -> list[Finding]:
     return row_finding(delta, rows, rule="key", property_name=single(members), message=message)
 
 
-def check_conflicts(image: TableImage) -> list[Finding]:
+def check_conflicts(image: TableImage) -> list[RuleFinding]:
     """A strict insert of an id that exists already."""
     rows = image.input_rows(conflicts(image))
     ids = image.delta.rows.column("id")
@@ -73,7 +73,7 @@ def check_conflicts(image: TableImage) -> list[Finding]:
     )
 
 
-def check_derived(delta: TableDelta) -> list[Finding]:
+def check_derived(delta: TableDelta) -> list[RuleFinding]:
     """Ids that do not follow from the key: of rows that were written under another one."""
     if not is_keyed(delta.type) or not delta.rows.num_rows:
         return []
@@ -99,9 +99,9 @@ def texts_of_ids(table_key: str) -> Texts:
     return Texts(table_key=table_key, column="id")
 
 
-def rows_of_ids(table_key: str) -> Rows:
+def rows_of_ids(table_key: str) -> KeyedRows:
     """The same for the exact pass."""
-    return Rows(table_key=table_key, columns=("id",), by=("id",))
+    return KeyedRows(table_key=table_key, columns=("id",), by=("id",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class SameId(RuleOnInput):
     """An identity twice in the input."""
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         return ((False, self.wanted(identity_members(self.type), ("id",))),)
 
@@ -163,7 +163,7 @@ class IdTaken(RuleOnInput):
     is_conflict: ClassVar[bool] = True
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         return ((False, self.wanted((), ("id",))), (True, rows_of_ids(self.type.table_key)))
 

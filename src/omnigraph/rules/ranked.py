@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import Violation
-from omnigraph.rules.findings import Finding, count
+from omnigraph.rules.findings import RuleFinding, count
 from omnigraph.rules.table_delta import FILE, LINE
 
 RANK = ("table", "stage", "rank", "file", "line", "name", "number")
@@ -78,7 +78,7 @@ NOTHING: Found = ([], 0)
 
 
 def ranked_findings(
-    findings: Sequence[Finding], rows: pa.Table, place: RulePlace, limit: int | None
+    findings: Sequence[RuleFinding], rows: pa.Table, place: RulePlace, limit: int | None
 ) -> Found:
     """The first violations of findings on rows of the input, and how many there are.
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, true_at
 from omnigraph.rules.bucket import Bucket, RuleOnInput
-from omnigraph.rules.digest import Rows, Sided, Tuples
-from omnigraph.rules.findings import Finding, member_values, row_finding
+from omnigraph.rules.digest import KeyedRows, Sided, Tuples
+from omnigraph.rules.findings import RuleFinding, member_values, row_finding
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.image import TableImage, image_of
 from omnigraph.rules.ranked import NOTHING, Found
@@ -31,7 +31,7 @@ def unique_groups(graph_type: GraphType) -> list[tuple[str, ...]]:
     return [group for group in graph_type.unique if set(group) != key]
 
 
-def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[Finding]:
+def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[RuleFinding]:
     """A unique tuple twice in one input."""
     if delta.rows.num_rows < 2:
         return []
@@ -47,7 +47,7 @@ def check_repeats(delta: TableDelta, group: tuple[str, ...]) -> list[Finding]:
 
 def check_committed(
     image: TableImage, group: tuple[str, ...], committed: CommittedState
-) -> list[Finding]:
+) -> list[RuleFinding]:
     """A unique tuple that an untouched committed entity holds. One lookup."""
     delta, key = image.delta, image.delta.type.table_key
     if image.overwrites or not image.rows.num_rows or not committed.row_count(key):
@@ -163,7 +163,7 @@ class SameTuple(RuleOnInput):
     group: tuple[str, ...]
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         return ((False, self.wanted(self.group, self.group)),)
 
@@ -182,7 +182,7 @@ class TupleTaken(RuleOnInput):
     group: tuple[str, ...]
 
     @property
-    def needs(self) -> tuple[tuple[bool, Rows], ...]:
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         mine = self.wanted(self.group, self.group, kept=True)
         return ((False, mine), (True, self.stored(self.group, self.group, kept=True)))

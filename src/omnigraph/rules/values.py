@@ -17,7 +17,7 @@ from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import NO_POSITIONS, true_at
 from omnigraph.rules.bucket import Bucket, RuleOnInput
 from omnigraph.rules.digest import Sided
-from omnigraph.rules.findings import Finding, Positions, count, row_finding
+from omnigraph.rules.findings import Positions, RuleFinding, count, row_finding
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.patterns import texts_without
 from omnigraph.rules.ranked import found_table
@@ -33,7 +33,7 @@ _INTEGER_BOUNDS = {
 }
 
 
-def check_values(delta: TableDelta) -> list[Finding]:
+def check_values(delta: TableDelta) -> list[RuleFinding]:
     """All violations of rule 1 in the input, superseded rows included."""
     if not delta.rows.num_rows:
         return []
@@ -48,9 +48,9 @@ def check_values(delta: TableDelta) -> list[Finding]:
     return found
 
 
-def _required(delta: TableDelta) -> list[Finding]:
+def _required(delta: TableDelta) -> list[RuleFinding]:
     own = [p.name for p in delta.type.properties if not p.type.nullable]
-    found: list[Finding] = []
+    found: list[RuleFinding] = []
     for name in dict.fromkeys((*delta.type.system_columns, *own)):
         column = delta.rows.column(name)
         if not column.null_count:
@@ -71,7 +71,7 @@ def _required(delta: TableDelta) -> list[Finding]:
     return found
 
 
-def _range(delta: TableDelta, bounds: Range) -> list[Finding]:
+def _range(delta: TableDelta, bounds: Range) -> list[RuleFinding]:
     name = bounds.property_name
     column = delta.rows.column(name)
     outside = _outside(column, bounds, delta.type.by_name[name].type.scalar)
@@ -106,7 +106,7 @@ def _outside(column: pa.ChunkedArray, bounds: Range, scalar: Scalar) -> Position
     return np.unique(np.concatenate(hits)) if hits else NO_POSITIONS
 
 
-def _check(delta: TableDelta, check: Check) -> list[Finding]:
+def _check(delta: TableDelta, check: Check) -> list[RuleFinding]:
     name = check.property_name
     column = delta.rows.column(name)
     # Each distinct text is searched once, however many rows hold it.
@@ -124,7 +124,7 @@ def _check(delta: TableDelta, check: Check) -> list[Finding]:
     return row_finding(delta, rows, rule="check", property_name=name, message=message)
 
 
-def _enum(delta: TableDelta, prop: Property) -> list[Finding]:
+def _enum(delta: TableDelta, prop: Property) -> list[RuleFinding]:
     allowed = prop.type.enum_values
     if allowed is None:
         return []
@@ -144,7 +144,7 @@ def _enum(delta: TableDelta, prop: Property) -> list[Finding]:
     return row_finding(delta, rows, rule="enum", property_name=prop.name, message=message)
 
 
-def _elements(delta: TableDelta, prop: Property) -> list[Finding]:
+def _elements(delta: TableDelta, prop: Property) -> list[RuleFinding]:
     if not (prop.type.is_list or prop.type.scalar is Scalar.VECTOR):
         return []
     rows = _rows_of_elements(delta.rows.column(prop.name).chunks, pc.is_null, only_with_nulls=True)
@@ -154,7 +154,7 @@ def _elements(delta: TableDelta, prop: Property) -> list[Finding]:
     )
 
 
-def _finite(delta: TableDelta, prop: Property) -> list[Finding]:
+def _finite(delta: TableDelta, prop: Property) -> list[RuleFinding]:
     if not (prop.type.scalar.is_float or prop.type.scalar is Scalar.VECTOR):
         return []
     column = delta.rows.column(prop.name)

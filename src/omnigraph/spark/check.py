@@ -1,7 +1,7 @@
 """All rules over one input on one snapshot: the local validator's answer, from many processes.
 
     input, committed ─▶ [first pass: one job, one exchange] ─▶ mostly the end of it
-    suspicious buckets of rules in doubt ─▶ [exact pass: one job, one exchange] ─▶ Checked
+    suspicious buckets of rules in doubt ─▶ [exact pass: one job, one exchange] ─▶ CheckedLoad
 
 The first pass tests all rules at once by digests of keys. Rows that break a rule are looked for
 only by rules in doubt, in the buckets in which they are, and are put into words only as far as they
@@ -40,7 +40,7 @@ from omnigraph.rules.digest import (
     BUCKETS_MAX,
     EXCHANGE_DDL,
     Digest,
-    Rows,
+    KeyedRows,
     Spread,
     Topic,
     unpacked,
@@ -49,7 +49,7 @@ from omnigraph.rules.ranked import FOUND_DDL, RANK, violation_of
 from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.rules.values import BrokenValues, ValueBroken
 from omnigraph.spark.errors import task
-from omnigraph.spark.exchange import Sending, Sources, met
+from omnigraph.spark.exchange import LoadSources, Sending, met
 from omnigraph.spark.input import Read
 from omnigraph.write.validate import refusal
 
@@ -71,7 +71,7 @@ Suspects = Mapping[CheapTest, Mapping[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedLoad:
     """What the rules say about an input."""
 
     total: int
@@ -97,7 +97,9 @@ class Checked:
             yield from map(violation_of, frame.orderBy(*RANK).toLocalIterator())
 
 
-def check(sources: Sources, given: BulkInput, *, violations_max: int = VIOLATIONS_MAX) -> Checked:
+def check(
+    sources: LoadSources, given: BulkInput, *, violations_max: int = VIOLATIONS_MAX
+) -> CheckedLoad:
     """Check every rule. One job if all are kept, one more to tell what breaks those in doubt."""
     asked = bulk_rules(given)
     buckets = _buckets(given, asked.tests)
@@ -117,7 +119,7 @@ def check(sources: Sources, given: BulkInput, *, violations_max: int = VIOLATION
         ),
     )
     total, conflicts, first = _told(exact, violations_max) if doubts or values else (0, 0, ())
-    return Checked(
+    return CheckedLoad(
         total=total,
         conflicts=conflicts,
         first=first,
@@ -140,7 +142,7 @@ def _buckets(given: BulkInput, tests: Sequence[CheapTest]) -> int:
     return min(max(BUCKETS_MIN, -(-values // BUCKET_VALUES)), BUCKETS_MAX)
 
 
-def _first_pass(sources: Sources, tests: Sequence[CheapTest], buckets: int) -> Suspects:
+def _first_pass(sources: LoadSources, tests: Sequence[CheapTest], buckets: int) -> Suspects:
     """All tests. One job with one exchange."""
     needs = dict.fromkeys(need for test in tests for need in test.needs)
     numbers = {topic: i for i, topic in enumerate(dict.fromkeys(topic for _, topic in needs))}
@@ -189,7 +191,7 @@ def _in_doubt(
 class _ExactPass:
     """Rules in doubt, ready to be carried out exactly."""
 
-    sources: Sources
+    sources: LoadSources
     given: BulkInput
     doubts: tuple[Doubt, ...]
     values: Mapping[str, ValueBroken]
@@ -211,7 +213,7 @@ class _ExactPass:
         return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
     def _by_bucket(self, limit: int | None) -> DataFrame:
-        wanted: dict[tuple[bool, Rows], frozenset[int] | None] = {}
+        wanted: dict[tuple[bool, KeyedRows], frozenset[int] | None] = {}
         for doubt in self.doubts:
             for need in doubt.rule.needs:
                 before = wanted.get(need, frozenset[int]())
@@ -238,7 +240,7 @@ class _ExactPass:
         )
         return met(sent, meet, FOUND_DDL, partitions=plan.partitions)
 
-    def _plan(self, wanted: Mapping[tuple[bool, Rows], frozenset[int] | None]) -> _Plan:
+    def _plan(self, wanted: Mapping[tuple[bool, KeyedRows], frozenset[int] | None]) -> _Plan:
         tables = {topic.table_key for committed, topic in wanted if committed}
         rows = self.given.rows + sum(map(self.given.committed_rows, tables))
         parts = -(-rows // (BUCKET_ROWS * self.buckets))
@@ -284,13 +286,13 @@ _KEPT = frozenset({KEPT})
 class _Plan:
     """What is sent in the exact pass, and where to."""
 
-    needs: tuple[tuple[bool, Rows], ...]
+    needs: tuple[tuple[bool, KeyedRows], ...]
     """Their places are the numbers of topics."""
     spread: Spread
     partitions: int
     mixed: frozenset[tuple[bool, str]]
 
-    def topics(self, *, committed: bool, mixed: bool) -> dict[int, Rows]:
+    def topics(self, *, committed: bool, mixed: bool) -> dict[int, KeyedRows]:
         """The topics of one side: those that have to know which rows are kept, or the others."""
         return {
             number: topic
@@ -298,21 +300,23 @@ class _Plan:
             if side == committed and mixed == self._is_mixed(side, topic)
         }
 
-    def _is_mixed(self, committed: bool, topic: Rows) -> bool:
+    def _is_mixed(self, committed: bool, topic: KeyedRows) -> bool:
         return KEPT in topic.columns and (committed, topic.table_key) in self.mixed
 
 
-def _by_id(topics: Iterable[Rows], place: tuple[str, ...]) -> dict[str, Rows]:
+def _by_id(topics: Iterable[KeyedRows], place: tuple[str, ...]) -> dict[str, KeyedRows]:
     """By table key: all columns that any topic of a table wants, to be exchanged by id."""
     columns: dict[str, dict[str, None]] = {}
     for topic in topics:
         wanted = [name for name in topic.columns if name != KEPT]
         columns.setdefault(topic.table_key, {}).update(dict.fromkeys(("id", *wanted, *place, KEY)))
-    return {k: Rows(table_key=k, columns=tuple(names), by=(KEY,)) for k, names in columns.items()}
+    return {
+        k: KeyedRows(table_key=k, columns=tuple(names), by=(KEY,)) for k, names in columns.items()
+    }
 
 
-def _ids_of(table_key: str) -> Rows:
-    return Rows(table_key=table_key, columns=("id", FILE, LINE, KEY), by=(KEY,))
+def _ids_of(table_key: str) -> KeyedRows:
+    return KeyedRows(table_key=table_key, columns=("id", FILE, LINE, KEY), by=(KEY,))
 
 
 def _told(exact: _ExactPass, violations_max: int) -> tuple[int, int, tuple[Violation, ...]]:

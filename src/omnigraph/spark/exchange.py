@@ -83,7 +83,7 @@ class Sending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class LoadSources:
     """Where rows come from: the input, and the committed state that it meets."""
 
     spark: SparkSession

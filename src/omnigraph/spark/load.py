@@ -29,9 +29,9 @@ from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.bulk import BulkInput, InputTable
 from omnigraph.rules.table_delta import WriteMode
-from omnigraph.spark.check import Checked, check
+from omnigraph.spark.check import CheckedLoad, check
 from omnigraph.spark.errors import translated
-from omnigraph.spark.exchange import PinnedState, Sources
+from omnigraph.spark.exchange import LoadSources, PinnedState
 from omnigraph.spark.input import ParsedInput, parse_input
 from omnigraph.spark.progress import Watch
 from omnigraph.spark.sessions import Pipeline, pipeline_session
@@ -94,7 +94,7 @@ class _Load:
         self._run_id = repository.ids.ulid()
         self._schema: str | None = None
         self._parsed: ParsedInput | None = None
-        self._checked: Checked | None = None
+        self._checked: CheckedLoad | None = None
         self._files = LoadFiles(repository, pipeline.spark)
         self._watch = Watch(load.phases)
 
@@ -181,8 +181,10 @@ class _Load:
             self._load.progress(self._load.given.size_bytes or sum(self.rows.values()))
         return self._parsed
 
-    def _sources(self, txn: WriteTxn, parsed: ParsedInput) -> Sources:
-        return Sources(spark=self._pipeline.spark, intake=parsed.intake(), state=PinnedState(txn))
+    def _sources(self, txn: WriteTxn, parsed: ParsedInput) -> LoadSources:
+        return LoadSources(
+            spark=self._pipeline.spark, intake=parsed.intake(), state=PinnedState(txn)
+        )
 
     def _given(self, txn: WriteTxn, parsed: ParsedInput) -> BulkInput:
         catalog = txn.schema.catalog
@@ -204,7 +206,7 @@ class _Load:
 
     # -- counting --------------------------------------------------------------------------------
 
-    def _change(self, txn: WriteTxn, checked: Checked, key: str) -> TableChange:
+    def _change(self, txn: WriteTxn, checked: CheckedLoad, key: str) -> TableChange:
         rows = self.rows[key] - checked.superseded.get(key, 0)
         known = checked.known.get(key, 0)
         before = txn.row_count(key) if self._load.mode is WriteMode.OVERWRITE else known

@@ -17,9 +17,9 @@ from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import TableChange, TablePin
 from omnigraph.rules.table_delta import WriteMode
+from omnigraph.spark.append import TableTarget, stage_rows
 from omnigraph.spark.exchange import PinnedState
 from omnigraph.spark.input import Intake
-from omnigraph.spark.stage import Target, stage_rows
 from omnigraph.spark.upsert import stage_upsert
 from omnigraph.storage.bulk import deletion_names, file_names
 from omnigraph.storage.changes import Append, Patch, Replace, StagedFiles
@@ -140,7 +140,7 @@ class LoadFiles:
         self._patches[key] = (path, _Patched(base=pin, patch=patch))
 
     def _upserted(
-        self, incoming: Incoming, target: Target, state: PinnedState | None, *, updated: int
+        self, incoming: Incoming, target: TableTarget, state: PinnedState | None, *, updated: int
     ) -> Patch:
         key = target.type.table_key
         found = stage_upsert(
@@ -160,7 +160,7 @@ class LoadFiles:
         return found.patch
 
 
-def _target(txn: WriteTxn, key: str) -> Target:
+def _target(txn: WriteTxn, key: str) -> TableTarget:
     pin = txn.pin(key)
     base = pin.name if pin is not None else None
-    return Target(type=txn.schema.catalog.table(key), base=base)
+    return TableTarget(type=txn.schema.catalog.table(key), base=base)

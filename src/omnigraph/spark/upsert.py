@@ -28,9 +28,9 @@ from omnigraph.rules.bucket import last_of_each
 from omnigraph.rules.digest import Spread, packed, spread_rows, unpacked
 from omnigraph.rules.repeats import stable_hashes
 from omnigraph.rules.table_delta import FILE, LINE
+from omnigraph.spark.append import TableTarget
 from omnigraph.spark.errors import task
 from omnigraph.spark.input import Intake, Read
-from omnigraph.spark.stage import Target
 from omnigraph.storage.bulk import fragments_from_text, mark_rows, write_partition
 from omnigraph.storage.changes import Patch
 from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK
@@ -88,7 +88,7 @@ class _Work:
     """What tasks have to know."""
 
     location: Location
-    target: Target
+    target: TableTarget
     buckets: int
 
     @property
@@ -102,7 +102,7 @@ def stage_upsert(
     spark: SparkSession,
     intake: Intake,
     location: Location,
-    target: Target,
+    target: TableTarget,
     committed: PinnedScan | None,
     *,
     rows: int,

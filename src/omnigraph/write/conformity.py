@@ -20,7 +20,7 @@ from omnigraph.arrow.sets import true_at, union
 from omnigraph.errors import Violation
 from omnigraph.rules.cardinality import check_cardinality
 from omnigraph.rules.endpoints import check_endpoints
-from omnigraph.rules.findings import Finding, count, first, row_finding
+from omnigraph.rules.findings import RuleFinding, count, first, row_finding
 from omnigraph.rules.identity import check_derived, identity_members
 from omnigraph.rules.image import TableImage, bounded, image_of
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
@@ -50,7 +50,7 @@ class _Report:
         self.total = 0
         self.shown: list[Violation] = []
 
-    def add(self, findings: Sequence[Finding]) -> None:
+    def add(self, findings: Sequence[RuleFinding]) -> None:
         self.total += count(findings)
         self.shown += first(findings, self._limit - len(self.shown))
 
@@ -137,7 +137,7 @@ class _Stored:
         return rows.filter(pc.invert(pc.is_in(rows.column("id"), value_set=self._touched)))
 
 
-def _places(stored: _Stored) -> Iterator[list[Finding]]:
+def _places(stored: _Stored) -> Iterator[list[RuleFinding]]:
     """Values that have no place in the type that their property gets."""
     before, after = stored.pair.before, stored.pair.after
     old = {p.id: p for p in before.properties}
@@ -161,7 +161,7 @@ def _places(stored: _Stored) -> Iterator[list[Finding]]:
             yield row_finding(delta, lost, rule="type", property_name=prop.name, message=message)
 
 
-def _values(stored: _Stored) -> Iterator[list[Finding]]:
+def _values(stored: _Stored) -> Iterator[list[RuleFinding]]:
     """Rules about single values: those that are new, and all of columns that are made anew."""
     asked = _asked_of(stored.pair)
     if not asked.properties:
@@ -210,7 +210,7 @@ def _is_remade(before: Property | None, after: Property) -> bool:
     return changed or (before.type.nullable and not after.type.nullable)
 
 
-def _ids(stored: _Stored) -> Iterator[list[Finding]]:
+def _ids(stored: _Stored) -> Iterator[list[RuleFinding]]:
     """Ids that do not follow from the key to come."""
     before, after = stored.pair.before, stored.pair.after
     if not is_keyed(after) or _same_key(before, after):
@@ -229,7 +229,7 @@ def _same_key(before: GraphType, after: GraphType) -> bool:
     )
 
 
-def _groups(stored: _Stored) -> Iterator[list[Finding]]:
+def _groups(stored: _Stored) -> Iterator[list[RuleFinding]]:
     before, after = stored.pair.before, stored.pair.after
     old, was = rules_of(before), {p.id: p for p in before.properties}
     # Values that are filled in may repeat, also under a rule that always held.
@@ -242,13 +242,15 @@ def _groups(stored: _Stored) -> Iterator[list[Finding]]:
         yield _repeats(stored, group)
 
 
-def _repeats(stored: _Stored, group: tuple[str, ...]) -> list[Finding]:
+def _repeats(stored: _Stored, group: tuple[str, ...]) -> list[RuleFinding]:
     rows = stored.whole(list(dict.fromkeys(("id", *group))))
     delta = TableDelta(type=stored.pair.after, mode=WriteMode.OVERWRITE, rows=rows)
     return check_repeats(delta, group)
 
 
-def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta) -> list[Finding]:
+def _edges(
+    stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta
+) -> list[RuleFinding]:
     lens = stored.lens
     accepted, desired = lens.stored, lens.catalog
     moved = any(
@@ -259,7 +261,7 @@ def _edges(stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta
     if not moved and not tightened:
         return []
     image = _image(after, stored.coming(("id", "src", "dst")))
-    found: list[Finding] = []
+    found: list[RuleFinding] = []
     if moved:
         nodes = {
             key: image_of(table) for key, table in delta.tables.items() if table.type.kind == "node"

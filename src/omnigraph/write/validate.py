@@ -19,7 +19,7 @@ from omnigraph.arrow.sets import NO_POSITIONS
 from omnigraph.errors import ConstraintError, ErrorKind, Violation
 from omnigraph.rules.cardinality import check_cardinality
 from omnigraph.rules.endpoints import check_endpoints, check_survivors
-from omnigraph.rules.findings import Finding, Positions, count, first
+from omnigraph.rules.findings import Positions, RuleFinding, count, first
 from omnigraph.rules.identity import (
     check_conflicts,
     check_derived,
@@ -62,19 +62,19 @@ class Validated:
 class _Findings:
     """What the rules found in one table, in the order of the rules."""
 
-    values: list[Finding] = field(default_factory=lambda: list[Finding]())
-    identity: list[Finding] = field(default_factory=lambda: list[Finding]())
-    repeats: dict[tuple[str, ...], list[Finding]] = field(
-        default_factory=lambda: dict[tuple[str, ...], list[Finding]]()
+    values: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
+    identity: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
+    repeats: dict[tuple[str, ...], list[RuleFinding]] = field(
+        default_factory=lambda: dict[tuple[str, ...], list[RuleFinding]]()
     )
-    committed: list[Finding] = field(default_factory=lambda: list[Finding]())
-    endpoints: list[Finding] = field(default_factory=lambda: list[Finding]())
-    survivors: list[Finding] = field(default_factory=lambda: list[Finding]())
-    cardinality: list[Finding] = field(default_factory=lambda: list[Finding]())
+    committed: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
+    endpoints: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
+    survivors: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
+    cardinality: list[RuleFinding] = field(default_factory=lambda: list[RuleFinding]())
     superseded: Positions = field(default_factory=lambda: NO_POSITIONS)
     """Rows that a later row of the same id replaces."""
 
-    def in_order(self) -> list[Sequence[Finding]]:
+    def in_order(self) -> list[Sequence[RuleFinding]]:
         """The findings of each rule; within one they are told by row."""
         repeats = [f for group in self.repeats.values() for f in group]
         return [

@@ -17,7 +17,7 @@ from omnigraph.rules.table_delta import NO_IDS, WriteMode
 from omnigraph.schema.catalog import Scalar
 from omnigraph.spark import check as checking
 from omnigraph.spark.check import check
-from omnigraph.spark.exchange import Sources
+from omnigraph.spark.exchange import LoadSources
 from omnigraph.spark.input import Intake
 from omnigraph.testing.committed import MemoryState
 from omnigraph.write.delta import GraphDelta
@@ -49,7 +49,7 @@ def bulk_check(schema, committed, delta, mode, **options):
         files=("in",),
         committed_rows=MemoryState(committed).row_count,
     )
-    sources = Sources(
+    sources = LoadSources(
         spark=session, intake=Intake(frame=frame, read=read), state=State(schema, committed)
     )
     return check(sources, given, **options), session

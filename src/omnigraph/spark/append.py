@@ -1,6 +1,6 @@
 """Rows become data files, written by the tasks that hold them.
 
-    packed input -> [stage: tasks write, the driver collects what they wrote] -> StagedFiles
+    packed input -> [append: tasks write, the driver collects what they wrote] -> StagedFiles
 
 What a task wrote counts only if its answer arrives, and the answers are collected exactly once: a
 repeated, speculative or lost task leaves files that nothing refers to. The files of one table come
@@ -50,7 +50,7 @@ _STAGED = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class TableTarget:
     """A table that rows are written to."""
 
     type: GraphType
@@ -68,12 +68,12 @@ class _Writing:
     """What tasks that write have to know."""
 
     location: Location
-    targets: Mapping[str, Target]
+    targets: Mapping[str, TableTarget]
     read: Read
 
 
 def stage_rows(
-    intake: Intake, location: Location, targets: Mapping[str, Target], rows: Mapping[str, int]
+    intake: Intake, location: Location, targets: Mapping[str, TableTarget], rows: Mapping[str, int]
 ) -> dict[str, StagedFiles]:
     """Write all rows of these tables. ``rows`` says how many there are; another number is an error.
 
