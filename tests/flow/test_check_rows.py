@@ -15,7 +15,7 @@ import omnigraph
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
-from omnigraph.write import lens, publish
+from omnigraph.write import lens, next_snapshot, preparation, publish
 from omnigraph.write.delta import GraphDelta
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.validate import TableOutcome, Validated
@@ -53,7 +53,7 @@ def force(graph: omnigraph.Graph, key: str, rows: Rows, branch: str = "main") ->
 
     delta = GraphDelta(tables={key: TableDelta(type=graph_type, mode=WriteMode.APPEND, rows=table)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publish, "validated", unchecked)
+        patch.setattr(preparation, "validated", unchecked)
         patch.setattr(lens, "validated", unchecked)
         request = WriteRequest(kind="load", branch=branch, prepare=lambda _: delta)
         publish.publish(graph._repository, request)
@@ -119,7 +119,7 @@ def test_too_many_edges_are_found(graph: omnigraph.Graph) -> None:
 
 def test_counts_that_differ_from_the_difference_are_found(graph: omnigraph.Graph) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publish, "changes_of", lambda *_: {"node:P": TableChange(updated=7)})
+        patch.setattr(next_snapshot, "changes_of", lambda *_: {"node:P": TableChange(updated=7)})
         graph.load([{"type": "P", "data": {"k": "c", "n": 1}}])
     ((code, told),) = findings(graph)
     assert code == "count"
