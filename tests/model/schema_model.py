@@ -301,6 +301,8 @@ def told_by(catalog: Any) -> dict[str, Any]:
 def contradictions(schema: Schema) -> list[tuple[str, int | None]]:
     """Why a schema is none, each with the type it is about; empty for a schema that compiles."""
     found: list[tuple[str, int | None]] = []
+    if not schema.things:
+        found.append(("a schema needs at least one type", None))
     names: dict[tuple[str, int | None, str], Thing] = {}
     for thing in schema.things.values():
         own = thing.name.lower() if thing.kind == "edge" else thing.name
