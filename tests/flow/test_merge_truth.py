@@ -598,3 +598,19 @@ def test_a_null_that_was_written_over_a_backfill_is_a_change(store_root: str) ->
     two.delete("s", "A", "a")
     two.delete("s", "A", "b")
     assert two.conflicts() == {("delete_vs_update", "A", "a")}
+
+
+@pytest.mark.parametrize("prefer, left", [("ours", {"A"}), ("theirs", {"B"})])
+def test_what_goes_on_because_its_rows_changed_is_part_of_the_schema(
+    store_root: str, prefer: str, left: set[str]
+) -> None:
+    """Each side dropped the type that the other wrote to: without the decision none is left."""
+    both = "node A { k: String @key  x: I32? }\nnode B { k: String @key }"
+    two = Two(store_root, both, a("a", x=1), {"type": "B", "data": {"k": "b"}})
+    two.apply("main", "node A { k: String @key  x: I32? }")
+    two.set("main", "a", "x: 2")
+    two.apply("s", "node B { k: String @key }")
+    two.load("s", {"type": "B", "data": {"k": "c"}})
+    assert {kind for kind, _, _ in two.conflicts()} == {"schema_conflict"}
+    two.merge(prefer=prefer)
+    assert two.catalog.nodes.keys() == left

@@ -219,7 +219,8 @@ class ThreeWay:
         """The schema to come, after all that was decided about what was dropped."""
         while True:
             one = schemas.under(choices)
-            if one.conflicts:
+            # What does not fit together may do so with what goes on because its rows changed.
+            if one.conflicts and one.is_schema:
                 raise self._refusal(one.conflicts, set(), set(self._decisions.schema))
             lost = schemas.lost(one, choices)
             named |= {n for item, _ in lost for n in _subjects(item.told(self.names))}
@@ -228,6 +229,8 @@ class ThreeWay:
                 raise self._refusal(left, set(), set(self._decisions.schema))
             kept = [item for item, side in lost if side == item.side]
             if not kept:
+                if one.conflicts:
+                    raise self._refusal(one.conflicts, set(), set(self._decisions.schema))
                 return choices, one
             choices = with_kept(choices, kept)
 

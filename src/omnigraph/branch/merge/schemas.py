@@ -52,6 +52,8 @@ class OneSchema:
     theirs: Things
     """Under the numbers of the schema to come."""
     conflicts: tuple[MergeConflict, ...] = ()
+    is_schema: bool = True
+    """Whether what both sides say is one at all."""
 
     @property
     def changes(self) -> bool:
@@ -177,6 +179,7 @@ class MergeSchemas:
             base=before,
             theirs=renumber(things_of(self._other.catalog), found.numbers),
             conflicts=tuple(_told(c, self._names) for c in found.conflicts),
+            is_schema=found.is_schema,
         )
 
     def _backfills(self, merged: Catalog, base: Things) -> dict[int, Backfill]:

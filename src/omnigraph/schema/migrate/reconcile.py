@@ -82,6 +82,8 @@ class Reconciled:
     properties."""
     revived: Mapping[int, Prefer] = field(default_factory=dict[int, Prefer])
     """What goes on although a side dropped it, with the side that has it."""
+    is_schema: bool = True
+    """Whether it compiles. If not, it shows what it would have, which is told as a conflict."""
     numbers_used: int = 0
     """How many numbers are new: properties that an interface of one side brings to a node of the
     other."""
@@ -170,7 +172,8 @@ class _Merge:
                 property_name=None,
                 message=f"the two schemas do not fit together: {e.diagnostics[0].message}",
             )
-            return Reconciled(schema=self._our_schema, conflicts=(conflict,), numbers=self._numbers)
+            text = SchemaText(catalog=catalog, source=source)
+            return Reconciled(schema=text, conflicts=(conflict,), is_schema=False, **parts)
         # The order of the text, as every catalog has it.
         written = resolve(catalog, source, numbers_from=self._numbers_from)
         return Reconciled(
