@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.errors import InternalError
-from omnigraph.manifest.format import FORMAT
+from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Catalog
 
@@ -19,7 +19,7 @@ Pair = Callable[[Snapshot, Snapshot], bool]
 
 
 def _follows(before: Snapshot, after: Snapshot) -> bool:
-    return after.version == before.version + 1 and after.format == FORMAT
+    return after.version == before.version + 1 and after.format == graph_format.FORMAT
 
 
 def _same_graph(before: Snapshot, after: Snapshot) -> bool:
