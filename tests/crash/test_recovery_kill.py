@@ -32,9 +32,12 @@ edge LivesIn: Person -> City
 """
 GROWN = SCHEMA.replace("age: I64?", "height: F64? @backfill(1.0)  age: I64?")
 LONG_LOAD = (
-    "import functools, sys, omnigraph\n"
+    "import sys, omnigraph\n"
     "from omnigraph.input import publishing\n"
-    "publishing.WriteRequest = functools.partial(publishing.WriteRequest, long=True)\n"
+    "from omnigraph.write.request import Requires, WriteRequest\n"
+    "def leased(*, requires, **rest):\n"
+    "    return WriteRequest(requires=requires | Requires.LEASE, **rest)\n"
+    "publishing.WriteRequest = leased\n"
     "graph = omnigraph.open(sys.argv[1])\n"
     "graph.load([{'type': 'Person', 'data': {'name': 'long'}}], actor='alice')\n"
     "graph.settle()\n"

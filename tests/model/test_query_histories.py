@@ -25,7 +25,7 @@ from omnigraph.query.exec import blocks, columns, expand, frame, grouping, order
 from omnigraph.query.params import bind
 from omnigraph.query.topology import edges, vertices
 from omnigraph.storage import columns as storage_columns
-from omnigraph.storage import compact, staging, tables
+from omnigraph.storage import compact, staging, table_memory, tables
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.naive import NaiveGraph, evaluate, same
 from omnigraph.testing.random_graphs import RandomGraph, graphs
@@ -58,9 +58,9 @@ BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (world, "LOOKUP_START_COST", (0, 1, 6_000)),
     (storage_columns, "KNOWN_CHUNKS_MAX", (1, 64)),
     (compact, "TAIL_MAX", (2, 5, 64)),
-    (tables, "REMOVED_KNOWN_MAX", (0, 1, 16)),
+    (table_memory, "REMOVED_KNOWN_MAX", (0, 1, 16)),
     (staging, "CACHE_BYTES_MAX", (0, 500, 256 << 20)),
-    (tables, "SEED_ROWS_MAX", (0, 10_000)),
+    (table_memory, "SEED_ROWS_MAX", (0, 10_000)),
 )
 CACHES = ("0", "64", "300", "2000", "1e9")
 INDEXED = ((), ("id",), ("src",), ("src", "dst"), ("id", "src", "dst"))
