@@ -1,1 +1,1 @@
-"""The rules of the validator, one module each; ``write.validate`` is their conductor."""
+"""The rules of a schema, one module each: run by ``write.validate``, and on Spark by bucket."""
