@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,19 @@ def test_what_crashes_left_is_taken(graph: omnigraph.Graph) -> None:
     left = {n for n in everything(graph) if n.startswith(("nodes", "edges", "__recovery"))}
     assert left <= clean_files
     assert cleanup(graph._repository, Policy(keep=9), confirm=True).files_removed == 0
+
+
+def test_rows_that_were_never_loaded_are_taken_after_a_day(graph: omnigraph.Graph) -> None:
+    put(graph, "a", 1)
+    folder = Path(graph.uri, "_parts", "01M7JCX9YMN7M61SDGDNEN7V36")
+    folder.mkdir(parents=True)
+    for name, age_s in (("old", 2 * DAY_S), ("waiting", DAY_S // 2)):
+        (folder / f"{name}.arrow").write_bytes(b"rows")
+        written = folder.stat().st_mtime - age_s
+        os.utime(folder / f"{name}.arrow", (written, written))
+    (place,) = clean(graph, keep=9).places
+    assert (place.type_key, place.files_removed, place.bytes_removed) == ("parts", 1, 4)
+    assert [p.name for p in folder.iterdir()] == ["waiting.arrow"]
 
 
 def _die() -> None:

@@ -313,7 +313,8 @@ def test_a_write_that_is_refused_leaves_nothing(rows, schema: str, told: str, pe
 
 
 def test_a_task_that_fails_leaves_nothing(people, registered):
-    frame = registered.range(0, 10, 1, 2).selectExpr(
+    # One task: another may end its part after the write was given up, and cleanup takes that.
+    frame = registered.range(0, 10, 1, 1).selectExpr(
         "concat('n', id) as name",
         "cast(if(id = 9, raise_error('half-way'), id) as int) as age",
     )

@@ -5,7 +5,8 @@
 
 A part has a name of its own for every attempt of a task, and only parts whose names came back are
 loaded: a task that was repeated leaves an object that is not read. All parts of one write lie
-under one prefix, so that one sweep removes them, whatever became of the write.
+under one prefix, so that one sweep removes them, whatever became of the write. A part that a task
+ends after that sweep, because another task failed before it, waits for a cleanup.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.lookup import type_named
 from omnigraph.storage.location import Location
-from omnigraph.storage.streams import open_input, open_output, remove_below
+from omnigraph.storage.streams import PARTS, open_input, open_output, remove_below
 from omnigraph.write.request import Receipt
 
 SOURCE_NAME = "DataFrame"
@@ -47,7 +48,7 @@ class FrameWrite:
     @property
     def prefix(self) -> str:
         """Below it lie all parts of this write and nothing else."""
-        return f"_parts/{self.write_id}"
+        return f"{PARTS}/{self.write_id}"
 
 
 def write_part(write: FrameWrite, batches: Iterable[pa.RecordBatch]) -> str | None:

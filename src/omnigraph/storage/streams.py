@@ -19,6 +19,9 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import Objects
 
+PARTS = "_parts"
+"""Below it lie the rows of DataFrames that wait for being loaded."""
+
 
 class _Sink(io.RawIOBase):
     """What obstore writes to, as a Python stream: its own answers ``closed`` differently."""

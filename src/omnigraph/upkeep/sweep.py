@@ -26,6 +26,7 @@ from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.storage.names import TableVersion, version_of
 from omnigraph.storage.objects import StoredObject
 from omnigraph.storage.reach import table_files, transaction_base
+from omnigraph.storage.streams import PARTS
 from omnigraph.upkeep.retention import Retained
 
 DELETE_BATCH = 500
@@ -35,6 +36,8 @@ CLOCKS_APART_MAX_US = 86_400_000_000
 UNFINISHED_AGE_US = 600_000_000
 """A branch that is not finished after so long never will be."""
 SCHEMAS = "_schema"
+ABANDONED_AGE_US = 86_400_000_000
+"""Rows of a DataFrame that were not loaded after so long never will be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class Cleaned:
     """What was, or would be, removed in one place."""
 
     type_key: str
-    """A table, or the manifest of a branch, or ``refs``, or ``schemas``."""
+    """A table, or the manifest of a branch, or ``refs``, or ``schemas``, or ``parts``."""
     path: str
     bytes_removed: int = 0
     files_removed: int = 0
@@ -164,6 +167,7 @@ class Sweep:
             *((self._branch_key(path), path, self._manifests) for path in self._kept.datasets),
             ("refs", BRANCHES, self._refs),
             ("schemas", SCHEMAS, self._unused_schemas),
+            ("parts", PARTS, self._abandoned_parts),
             *((self._table_key(path), path, self._table) for path in tables),
         ]
         return self._run(steps, progress)
@@ -335,6 +339,12 @@ class Sweep:
                     yield entry
 
         return self._delete(path, unused())
+
+    def _abandoned_parts(self, path: str) -> Cleaned:
+        """Rows that executors wrote for a write of a DataFrame which never ended, or ended first."""
+        before_us = self._cut_us - ABANDONED_AGE_US
+        entries = self._objects.entries(path)
+        return self._delete(path, (entry for entry in entries if entry.modified_us < before_us))
 
     # -- files -----------------------------------------------------------------------------------
 
