@@ -9,7 +9,7 @@ import pytest
 from cli_support import answer, ok, run
 
 from omnigraph.manifest.format import FORMAT
-from omnigraph.testing.releases import release_of_format
+from support.releases import release_of_format
 
 QUERY = "match { $v: Vessel } return { $v.imo }"
 READING = [

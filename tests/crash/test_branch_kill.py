@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import ENV_POINTS, FailPoint
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 CASES = [
     ("create", FailPoint.BRANCH_BEFORE_REF, {"main", "x"}),

@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import ENV_POINTS, FailPoint
-from omnigraph.testing.racers import SCHEMA, Racer, run_alone
+from support.racers import SCHEMA, Racer, run_alone
 
 PEOPLE = [f"p{i}" for i in range(10)]
 BEFORE_COMMIT = (
@@ -93,9 +93,9 @@ def test_a_killed_load_leaves_the_old_or_the_new_state(
 
 @pytest.mark.parametrize("point", INIT, ids=str)
 def test_a_killed_init_can_be_repeated_or_has_happened(store_root: str, point: FailPoint) -> None:
-    script = "import sys, omnigraph, omnigraph.testing.racers as r; omnigraph.init(sys.argv[1], r.SCHEMA)"
+    script = "import sys, omnigraph; omnigraph.init(*sys.argv[1:])"
     child = subprocess.run(
-        [sys.executable, "-c", script, store_root],
+        [sys.executable, "-c", script, store_root, SCHEMA],
         env=os.environ | {ENV_POINTS: f"{point}=kill"},
         check=False,
     )

@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import ENV_POINTS, FailPoint
 from omnigraph.manifest.format import FORMAT
-from omnigraph.testing.releases import release_of_format
+from support.releases import release_of_format
 
 ON_MAIN = {1, 2, 3, 4, 5, 7}
 WRITE = """

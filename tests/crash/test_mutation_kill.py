@@ -10,8 +10,8 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import ENV_POINTS, FailPoint
-from omnigraph.testing.mutators import PEOPLE, SCHEMA, mutate
-from omnigraph.testing.racers import Racer, run_alone
+from support.mutators import PEOPLE, SCHEMA, mutate
+from support.racers import Racer, run_alone
 
 BEFORE_COMMIT = (
     FailPoint.WRITE_INTENT_WRITTEN,

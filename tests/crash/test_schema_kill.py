@@ -10,8 +10,8 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import ENV_POINTS, FailPoint
-from omnigraph.testing.evolvers import GROWN, START
-from omnigraph.testing.racers import Racer, run_alone
+from support.evolvers import GROWN, START
+from support.racers import Racer, run_alone
 
 BEFORE_COMMIT = (
     FailPoint.SCHEMA_AFTER_OBJECTS,

@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 
 def person(*names: str) -> list[dict]:

@@ -11,7 +11,7 @@ from omnigraph.branch.control import create_branch
 from omnigraph.errors import ErrorKind
 from omnigraph.manifest.repository import Repository
 from omnigraph.storage.location import locate
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 
 def person(*names: str) -> list[dict]:

@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, FailPointError, armed
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 
 def person(*names: str) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ import pytest
 
 import omnigraph
 from omnigraph.manifest.format import FORMAT
-from omnigraph.testing.racers import SCHEMA
-from omnigraph.testing.releases import release_of_format
+from support.racers import SCHEMA
+from support.releases import release_of_format
 
 REFERENCED = {
     "table manifest": "nodes/*/_graph/*.manifest",

@@ -7,8 +7,8 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.racers import SCHEMA
 from omnigraph.testing.requests import Fault
+from support.racers import SCHEMA
 
 ROW = [{"type": "Person", "data": {"name": "a"}}]
 COMMIT = {"operation": "PUT", "path": "__manifest/_versions"}

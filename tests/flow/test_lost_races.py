@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 KEYED = SCHEMA + "edge Likes: Person -> Person @card(0..1) { weight: I32? @unique }\n"
 

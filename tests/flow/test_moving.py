@@ -10,8 +10,8 @@ import pytest
 from obstore.store import S3Store
 
 import omnigraph
-from omnigraph.testing.racers import SCHEMA
 from omnigraph.testing.s3 import BUCKET
+from support.racers import SCHEMA
 
 
 def person(*names: str) -> list[dict]:

@@ -19,9 +19,9 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.strict import LostRaceError
-from omnigraph.testing.releases import release_of_format
 from omnigraph.write.migrate import run as dispatcher
 from omnigraph.write.migrate.steps import MIGRATIONS, Migration
+from support.releases import release_of_format
 
 CURRENT = graph_format.FORMAT
 ON_MAIN = {1, 2, 3, 4, 5, 7}

@@ -19,10 +19,10 @@ from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.storage.strict import OutcomeUnknownError
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.racers import SCHEMA
 from omnigraph.testing.requests import Fault
 from omnigraph.write import races
 from omnigraph.write.outcome import Outcome
+from support.racers import SCHEMA
 
 COMMIT = {"operation": "PUT", "path": "__manifest/_versions"}
 

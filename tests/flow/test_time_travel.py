@@ -12,7 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 START_US = 1_767_225_600_000_000

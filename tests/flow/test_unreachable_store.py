@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind
-from omnigraph.testing.racers import SCHEMA
+from support.racers import SCHEMA
 
 ROW = [{"type": "Person", "data": {"name": "a"}}]
 

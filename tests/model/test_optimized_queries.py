@@ -20,11 +20,11 @@ from omnigraph.query.exec import world as world_module
 from omnigraph.query.params import bind
 from omnigraph.storage import staging
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.naive import NaiveGraph, evaluate, same
-from omnigraph.testing.random_graphs import RandomGraph
-from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
 from omnigraph.upkeep import indexes
+from support.naive import NaiveGraph, evaluate, same
+from support.random_graphs import RandomGraph
+from support.random_queries import RandomQuery, cases
+from support.random_worlds import NOW, WORLDS, RandomWorld
 
 _PROPERTY = re.compile(
     r"(\b\w+: (?:String|Bool|[IUF]\d\d|DateTime|Date|enum\([^)]*\)|Vector\(\d+\))\??+)(?! *@)"

@@ -27,10 +27,10 @@ from omnigraph.query.topology import edges, vertices
 from omnigraph.storage import columns as storage_columns
 from omnigraph.storage import compact, staging, table_memory, tables
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.naive import NaiveGraph, evaluate, same
-from omnigraph.testing.random_graphs import RandomGraph, graphs
-from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
+from support.naive import NaiveGraph, evaluate, same
+from support.random_graphs import RandomGraph, graphs
+from support.random_queries import RandomQuery, cases
+from support.random_worlds import NOW, WORLDS, RandomWorld
 
 BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (vertices, "FEW", (0, 1, 2, 2_000)),

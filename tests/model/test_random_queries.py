@@ -14,9 +14,9 @@ from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.params import bind
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.naive import NaiveGraph, evaluate, same
-from omnigraph.testing.random_queries import RandomQuery, cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
+from support.naive import NaiveGraph, evaluate, same
+from support.random_queries import RandomQuery, cases
+from support.random_worlds import NOW, WORLDS, RandomWorld
 
 MODES = ("indexed", "csr")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import omnigraph
-from omnigraph.testing.branchers import NAMES
-from omnigraph.testing.racers import SCHEMA, Racer, run_racers
+from support.branchers import NAMES
+from support.racers import SCHEMA, Racer, run_racers
 
 PROCESSES = 8
 STEPS = 20

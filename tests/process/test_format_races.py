@@ -7,8 +7,8 @@ import pytest
 
 import omnigraph
 from omnigraph.manifest.format import FORMAT
-from omnigraph.testing.racers import SCHEMA, Racer, run_racers
-from omnigraph.testing.releases import release_of_format
+from support.racers import SCHEMA, Racer, run_racers
+from support.releases import release_of_format
 
 PROCESSES = 4
 COMMITS = 10

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.testing.mergers import SCHEMA, SLOTS
-from omnigraph.testing.mutators import PEOPLE
-from omnigraph.testing.racers import Racer, run_racers
+from support.mergers import SCHEMA, SLOTS
+from support.mutators import PEOPLE
+from support.racers import Racer, run_racers
 
 TIMES = 6
 RETIRED = ("r0", "r1")

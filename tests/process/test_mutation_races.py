@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import omnigraph
-from omnigraph.testing.mutators import PEOPLE, SCHEMA
-from omnigraph.testing.racers import Racer, run_racers
+from support.mutators import PEOPLE, SCHEMA
+from support.racers import Racer, run_racers
 
 PROCESSES = 6
 TIMES = 10

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 import omnigraph
-from omnigraph.testing.racers import SCHEMA, Racer, run_racers
+from support.racers import SCHEMA, Racer, run_racers
 
 PROCESSES = 12
 COMMITS = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import omnigraph
-from omnigraph.testing.evolvers import GROWN, START
-from omnigraph.testing.racers import Racer, run_racers
+from support.evolvers import GROWN, START
+from support.racers import Racer, run_racers
 
 TIMES = 8
 

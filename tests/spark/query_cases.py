@@ -22,9 +22,9 @@ from omnigraph.query.params import bind
 from omnigraph.query.plan.build import leading_score
 from omnigraph.spark.query import plan_for_spark, run_on_tables
 from omnigraph.spark.tables import table_frame
-from omnigraph.testing.naive import NaiveGraph, evaluate, same
-from omnigraph.testing.random_queries import RandomQuery
-from omnigraph.testing.random_worlds import NOW
+from support.naive import NaiveGraph, evaluate, same
+from support.random_queries import RandomQuery
+from support.random_worlds import NOW
 
 
 class KeptTables:

@@ -21,9 +21,9 @@ from omnigraph.spark.lower.weights import OVERFLOW, times, total
 from omnigraph.spark.query import query_frame
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.random_queries import cases
-from omnigraph.testing.random_worlds import FLEET, WORLDS, RandomWorld
 from omnigraph.testing.spark import SparkSessions
+from support.random_queries import cases
+from support.random_worlds import FLEET, WORLDS, RandomWorld
 
 CASES = 2
 QUERIES = 8

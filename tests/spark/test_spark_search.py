@@ -19,9 +19,9 @@ from omnigraph.query.exec import coverage
 from omnigraph.spark.lower import search
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.random_queries import cases
-from omnigraph.testing.random_worlds import WORLDS, RandomWorld
 from omnigraph.testing.spark import SparkSessions
+from support.random_queries import cases
+from support.random_worlds import WORLDS, RandomWorld
 
 CASES = 3
 QUERIES = 10

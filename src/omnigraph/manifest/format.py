@@ -10,7 +10,7 @@ becomes the newest format with the first write (``write/migrate``, ADR 0018).
         ``_graph_commits.lance``; the rows of a manifest are those of format 1
 
 The numbers are read from this module when they are needed, so that a test can be an older
-release for a while (``omnigraph.testing.releases``).
+release for a while (``support.releases``).
 """
 
 from __future__ import annotations

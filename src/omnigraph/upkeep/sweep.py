@@ -341,7 +341,7 @@ class Sweep:
         return self._delete(path, unused())
 
     def _abandoned_parts(self, path: str) -> Cleaned:
-        """Rows that executors wrote for a write of a DataFrame which never ended, or ended first."""
+        """Rows that executors wrote for a write of a DataFrame which is over, or dead."""
         before_us = self._cut_us - ABANDONED_AGE_US
         entries = self._objects.entries(path)
         return self._delete(path, (entry for entry in entries if entry.modified_us < before_us))

@@ -25,7 +25,7 @@ from omnigraph.query.plan import nodes, rules
 from omnigraph.query.plan.planner import expressions, plan_read
 from omnigraph.query.typed import CountOf, Exists, Query, walk
 from omnigraph.testing.clock import ManualClock
-from omnigraph.testing.naive import NaiveGraph, evaluate, same
+from support.naive import NaiveGraph, evaluate, same
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "query" / "run"
 CASES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())

@@ -9,9 +9,9 @@ import pytest
 
 from omnigraph.query.compile import compile_queries
 from omnigraph.schema.compile import compile_schema
-from omnigraph.testing.naive import NaiveGraph, NaiveResult, evaluate, same
-from omnigraph.testing.naive_search import edit_distance
-from omnigraph.testing.random_worlds import FLEET
+from support.naive import NaiveGraph, NaiveResult, evaluate, same
+from support.naive_search import edit_distance
+from support.random_worlds import FLEET
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.params import bind
-from omnigraph.testing.naive import NaiveGraph, evaluate, same
-from omnigraph.testing.random_queries import cases
-from omnigraph.testing.random_worlds import NOW, WORLDS, RandomWorld
+from support.naive import NaiveGraph, evaluate, same
+from support.random_queries import cases
+from support.random_worlds import NOW, WORLDS, RandomWorld
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)

@@ -10,9 +10,9 @@ from omnigraph.errors import ErrorKind, FormatError, InternalError
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
-from omnigraph.testing.releases import release_of_format
 from omnigraph.write.migrate.run import bring_up_to_date, steps_between
 from omnigraph.write.migrate.steps import MIGRATIONS, Migration
+from support.releases import release_of_format
 
 NOBODY = cast(Any, None)
 """Whoever asks it anything fails."""

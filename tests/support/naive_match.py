@@ -14,9 +14,9 @@ from typing import Any
 
 from omnigraph.query import typed
 from omnigraph.schema.catalog import Catalog, GraphType, Scalar
-from omnigraph.testing import naive_search
-from omnigraph.testing.naive_graph import Entity, NaiveGraph
-from omnigraph.testing.naive_values import (
+from support import naive_search
+from support.naive_graph import Entity, NaiveGraph
+from support.naive_values import (
     compared,
     conjunction,
     disjunction,

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import Scalar
-from omnigraph.testing.random_conditions import condition, searchable, text_query, text_search
-from omnigraph.testing.random_graphs import RandomGraph, graphs
-from omnigraph.testing.random_patterns import RandomClauses, match_clauses, vector_text
-from omnigraph.testing.random_worlds import VECTORS, RandomWorld
-from omnigraph.testing.random_writer import Field, RandomQuery, Writer, literal
+from support.random_conditions import condition, searchable, text_query, text_search
+from support.random_graphs import RandomGraph, graphs
+from support.random_patterns import RandomClauses, match_clauses, vector_text
+from support.random_worlds import VECTORS, RandomWorld
+from support.random_writer import Field, RandomQuery, Writer, literal
 
 __all__ = ["Case", "RandomQuery", "cases", "queries"]
 

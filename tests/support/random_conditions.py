@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from omnigraph.schema.catalog import NodeType, Scalar
-from omnigraph.testing.random_worlds import EXACT
-from omnigraph.testing.random_writer import Field, Var, Writer, literal
+from support.random_worlds import EXACT
+from support.random_writer import Field, Var, Writer, literal
 
 Scope = Sequence[Var]
 WriteBlock = Callable[[Scope], str | None]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Scalar
-from omnigraph.testing.random_conditions import Scope, condition
-from omnigraph.testing.random_writer import (
+from support.random_conditions import Scope, condition
+from support.random_writer import (
     EDGE_NAMES,
     LOCAL_NAMES,
     NODE_NAMES,

@@ -17,7 +17,7 @@ from typing import Any
 
 from omnigraph.query import typed
 from omnigraph.query.search.analyzer import tokens
-from omnigraph.testing.naive_graph import Entity
+from support.naive_graph import Entity
 
 K1 = 1.2
 B = 0.75

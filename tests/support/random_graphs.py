@@ -14,8 +14,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
-from omnigraph.testing.naive_graph import NaiveGraph
-from omnigraph.testing.random_worlds import IDS, RandomWorld
+from support.naive_graph import NaiveGraph
+from support.random_worlds import IDS, RandomWorld
 
 NODES_MAX = 8
 EDGES_MAX = 14

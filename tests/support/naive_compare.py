@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.testing.naive_values import frozen
+from support.naive_values import frozen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from omnigraph.api import graph as graphs
 from omnigraph.errors import OmnigraphError
 from omnigraph.input import publishing as publishing  # With the next: imported before the fork,
 from omnigraph.query import engine as engine  # so that a racer races, and does not import.
-from omnigraph.testing import branchers, evolvers, mergers, mutators
-from omnigraph.testing.releases import release_of_format
+from support import branchers, evolvers, mergers, mutators
+from support.releases import release_of_format
 
 TIMEOUT_S = 300
 SCHEMA = """
@@ -176,11 +177,12 @@ def _child(racer: Racer, pipe: Connection, environment: Mapping[str, str]) -> No
 def run_alone(racer: Racer, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run one racer in a fresh interpreter to its end, however that comes about."""
     arguments = [racer.kind, racer.uri, racer.name, str(racer.count), racer.type_name]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), environment.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, "-m", __name__, *arguments],
+        [sys.executable, "-m", "support.racers", *arguments],
         capture_output=True,
         text=True,
-        env=dict(environment),
+        env={**environment, "PYTHONPATH": path},
         timeout=TIMEOUT_S,
         check=False,
     )

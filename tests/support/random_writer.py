@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, PropertyType, Scalar
-from omnigraph.testing.random_worlds import EXACT, RandomWorld
+from support.random_worlds import EXACT, RandomWorld
 
 Item = TypeVar("Item")
 

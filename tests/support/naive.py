@@ -17,11 +17,11 @@ from typing import Any
 
 from omnigraph.query import typed
 from omnigraph.schema.catalog import Catalog
-from omnigraph.testing.naive_compare import NaiveResult, same
-from omnigraph.testing.naive_graph import NaiveGraph
-from omnigraph.testing.naive_match import Evaluator, Row, block_variables
-from omnigraph.testing.naive_search import rank
-from omnigraph.testing.naive_values import SortKey, aggregated, frozen
+from support.naive_compare import NaiveResult, same
+from support.naive_graph import NaiveGraph
+from support.naive_match import Evaluator, Row, block_variables
+from support.naive_search import rank
+from support.naive_values import SortKey, aggregated, frozen
 
 __all__ = ["NaiveGraph", "NaiveResult", "evaluate", "same"]
 

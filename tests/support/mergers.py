@@ -10,7 +10,7 @@ from __future__ import annotations
 from omnigraph.api import graph as graphs
 from omnigraph.branch.merge.run import merge
 from omnigraph.errors import ConstraintError, MergeConflictError
-from omnigraph.testing.mutators import PEOPLE
+from support.mutators import PEOPLE
 
 SLOTS = 4
 SCHEMA = f"""
