@@ -21,7 +21,7 @@ from omnigraph.input.sources import sort_out
 from omnigraph.input.tables import rows_from_table
 from omnigraph.input.threads import read_input
 from omnigraph.schema import compile_schema
-from omnigraph.schema.json_rows import write_jsonl
+from omnigraph.schema.json_text import write_jsonl
 
 SCHEMA = """
 node Person { name: String  born: Date?  score: F64? }

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from omnigraph.api.graph import Graph, init, open
     from omnigraph.api.view import SnapshotView
     from omnigraph.branch.diff import Diff
+    from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.merge.resolve import Resolution
-    from omnigraph.branch.merge.result import MergeResult
     from omnigraph.housekeeping.audit import Recovered
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.query.engine import Explanation
@@ -130,7 +130,7 @@ _HOMES = {
     "IndexState": "omnigraph.upkeep.indexes",
     "IndexStatus": "omnigraph.upkeep.indexes",
     "LoadResult": "omnigraph.results",
-    "MergeResult": "omnigraph.branch.merge.result",
+    "MergeResult": "omnigraph.branch.merge.conflicts",
     "MutationResult": "omnigraph.results",
     "OptimizeResult": "omnigraph.upkeep.optimize",
     "PendingIntent": "omnigraph.upkeep.recovery",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli_support import answer, environment, ok, process, run
 
-from omnigraph.cli.exits import EXIT_CODES, MEANINGS
+from omnigraph.cli.failure import EXIT_CODES, MEANINGS
 from omnigraph.errors import ConflictError, ErrorKind, InternalError, OmnigraphError
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from cli_support import answer, ok, process, run
 
-from omnigraph.query.exec import coverage
+from omnigraph.query.exec import rank
 
 SCHEMA = """\
 node All {
@@ -398,7 +398,7 @@ def test_a_large_search_without_an_index_is_remarked_on(
     assert "notices" not in quiet, "twenty rows are few"
     said = ok("query", place, "-e", search)
     assert said.stderr == ""
-    monkeypatch.setattr(coverage, "NOTED_ROWS", dict.fromkeys(coverage.NOTED_ROWS, 20))
+    monkeypatch.setattr(rank, "NOTED_ROWS", dict.fromkeys(rank.NOTED_ROWS, 20))
     line = (
         "20 of 20 rows of node:Doc are in no text index on body: the answer is the same; "
         "'omnigraph optimize' builds it"

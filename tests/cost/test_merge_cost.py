@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.conflicts import MergeResult
 from omnigraph.branch.merge.run import merge
 from omnigraph.testing.measure import measure
 from omnigraph.testing.proxy import CountingProxy

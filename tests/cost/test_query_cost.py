@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.query.exec import columns, coverage
+from omnigraph.query.exec import columns, rank
 from omnigraph.testing.measure import Measured, measure
 from omnigraph.testing.proxy import CountingProxy
 
@@ -107,7 +107,7 @@ def test_what_a_result_says_about_indexes_costs_no_request(
         if built:
             graph.build_indexes()
     silent = first_and_second()
-    monkeypatch.setattr(coverage, "NOTED_ROWS", dict.fromkeys(coverage.NOTED_ROWS, 1))
+    monkeypatch.setattr(rank, "NOTED_ROWS", dict.fromkeys(rank.NOTED_ROWS, 1))
     telling = first_and_second()
     assert silent[1] == telling[1] == 1, "a warm handle asks only whether somebody published"
     assert telling[0] - silent[0] == 0

@@ -25,7 +25,7 @@ from doc_pages import (
 )
 
 import omnigraph
-from omnigraph.cli.exits import EXIT_CODES
+from omnigraph.cli.failure import EXIT_CODES
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint
 from omnigraph.manifest import codec
@@ -33,8 +33,7 @@ from omnigraph.query.check.expressions import FUNCTIONS
 from omnigraph.query.codes import EXPLANATIONS as QUERY_EXPLANATIONS
 from omnigraph.query.parse.codes import SYNTAX_EXPLANATIONS
 from omnigraph.query.parse.words import BODY_WORDS, COMPARISON_WORDS, QUERY_ANNOTATIONS
-from omnigraph.schema.codes import EXPLANATIONS
-from omnigraph.schema.migrate.codes import HINT_EXPLANATIONS
+from omnigraph.schema.codes import EXPLANATIONS, HINT_EXPLANATIONS
 from omnigraph.schema.migrate.steps import LINT_EXPLANATIONS
 from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import omnigraph
-from omnigraph.branch.merge.conflicts import MergeConflict
-from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.conflicts import MergeConflict, MergeResult
 from omnigraph.branch.merge.run import merge
 
 SCHEMA = """

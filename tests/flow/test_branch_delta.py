@@ -11,7 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import omnigraph
-from omnigraph.branch import kept, pace, physical
+from omnigraph.branch import delta as deltas_of_tables
+from omnigraph.branch import pace, physical
 from omnigraph.branch.delta import DELETE, INSERT, UPDATE, RowDelta, table_delta
 from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import InternalError
@@ -53,7 +54,7 @@ def test_any_two_states_differ_as_their_exports_do(steps: list[tuple], lean: boo
     """Whether the rows that differ are few enough to be kept, or are read piece by piece."""
     with history(steps) as made, pytest.MonkeyPatch.context() as patch:
         if lean:
-            patch.setattr(kept, "ROWS_MAX", 0)
+            patch.setattr(deltas_of_tables, "ROWS_MAX", 0)
             patch.setattr(pace, "ROWS_FIRST", 1)
             patch.setattr(pace, "PIECE_BYTES", 100)
             patch.setattr(physical, "SMALL_FILE_ROWS", 1)
@@ -128,7 +129,7 @@ def test_a_difference_too_heavy_to_keep_is_the_same(monkeypatch: pytest.MonkeyPa
         made.keep("main")
         states = made.seen[-2][0], made.seen[-1][0]
         light = deltas(graph._repository, *states)["P"]
-        monkeypatch.setattr(kept, "BYTES_MAX", 1_000)
+        monkeypatch.setattr(deltas_of_tables, "BYTES_MAX", 1_000)
         heavy = deltas(graph._repository, *states)["P"]
         assert all(light.kept) and not any(heavy.kept)
         assert light.counts.total == light.counts.updated == 500

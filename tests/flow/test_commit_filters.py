@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import omnigraph
+from omnigraph.branch.history import CommitFilter
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.filters import CommitFilter
 from omnigraph.testing.clock import ManualClock
 from support.racers import SCHEMA
 

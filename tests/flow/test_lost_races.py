@@ -168,10 +168,10 @@ def test_a_stale_handle_believes_bad_news_only_on_the_newest_snapshot(graphs) ->
 
 
 def test_writers_that_never_win_give_up_with_a_typed_error(graphs, monkeypatch) -> None:
-    from omnigraph.write import races
+    from omnigraph.write import outcome
 
     mine, other = graphs
-    monkeypatch.setattr(races, "ATTEMPTS_MAX", 3)
+    monkeypatch.setattr(outcome, "ATTEMPTS_MAX", 3)
     extra = iter(range(100))
     with (
         armed(

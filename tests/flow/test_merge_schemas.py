@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.branch.merge.conflicts import MergeConflict
-from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.conflicts import MergeConflict, MergeResult
 from omnigraph.branch.merge.revert import revert
 from omnigraph.branch.merge.run import merge
 

@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.conflicts import MergeResult
 from omnigraph.branch.merge.revert import revert
 from omnigraph.branch.merge.run import merge
 from omnigraph.manifest.snapshot import TableChange

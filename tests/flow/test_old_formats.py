@@ -19,8 +19,8 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.strict import LostRaceError
-from omnigraph.write.migrate import run as dispatcher
-from omnigraph.write.migrate.steps import MIGRATIONS, Migration
+from omnigraph.write import migration as dispatcher
+from omnigraph.write.migration import MIGRATIONS, Migration
 from support.releases import release_of_format
 
 CURRENT = graph_format.FORMAT

@@ -20,7 +20,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.storage.strict import OutcomeUnknownError
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.requests import Fault
-from omnigraph.write import races
+from omnigraph.write import outcome
 from omnigraph.write.outcome import Outcome
 from support.racers import SCHEMA
 
@@ -91,7 +91,7 @@ def test_a_bad_stream_stays_bad_when_the_graph_moves_meanwhile(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mine._repository.branch("main"), "refresh", moving)
         with pytest.raises(omnigraph.InputError):
-            patch.setattr(races, "ATTEMPTS_MAX", 3)
+            patch.setattr(outcome, "ATTEMPTS_MAX", 3)
             mine.load(source(), mode=mode, **options)
             raise AssertionError("must be refused")
     assert names(other) == ["a", "b"]
@@ -230,14 +230,14 @@ def test_a_store_that_never_answers_ends_in_an_open_outcome(graphs, monkeypatch)
 def test_a_reader_of_the_same_handle_cannot_move_the_ground_of_a_retry(graphs, monkeypatch) -> None:
     """Between looking at the new head and pinning it, another writer publishes and a reader looks."""
     mine, other = graphs
-    real = races.back_off
+    real = outcome.back_off
 
     def back_off(repository, attempt, attempt_s):
-        monkeypatch.setattr(races, "back_off", real)
+        monkeypatch.setattr(outcome, "back_off", real)
         other.load(person("dup"))
         mine.snapshot()
 
-    monkeypatch.setattr(races, "back_off", back_off)
+    monkeypatch.setattr(outcome, "back_off", back_off)
     with (
         armed(FailPoint.PUBLISH_BEFORE_COMMIT, lambda: other.load(city("x"))),
         pytest.raises(omnigraph.ConstraintError, match="'dup' exists already"),

@@ -9,7 +9,7 @@ import pytest
 from merge_support import SCHEMA, World, edge, person
 
 import omnigraph
-from omnigraph.branch.merge.result import MergeResult
+from omnigraph.branch.merge.conflicts import MergeResult
 from omnigraph.branch.merge.revert import revert
 from omnigraph.errors import ErrorKind
 

@@ -14,11 +14,11 @@ from reading_cases import TYPES, assert_same, build, pinned_of, rows_of
 import omnigraph
 from omnigraph.errors import InternalError, QueryError, UsageError
 from omnigraph.manifest.pinned import PinnedGraph
-from omnigraph.query.conditions import condition_of
+from omnigraph.query.compile import condition_of
 from omnigraph.query.pinned_scan import PinnedScan
+from omnigraph.spark.handle import graph_tables, register_views, view_names
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.spark.tables import table_frame
-from omnigraph.spark.views import graph_tables, register_views, view_names
 from omnigraph.storage import pieces
 from omnigraph.storage.pieces import open_pinned
 from omnigraph.testing.proxy import CountingProxy

@@ -17,7 +17,7 @@ from query_cases import Asked, compare
 
 import omnigraph
 from omnigraph.errors import LimitError, ParameterError, UsageError
-from omnigraph.spark.lower.weights import OVERFLOW, times, total
+from omnigraph.spark.lower.frame import OVERFLOW, times, total
 from omnigraph.spark.query import query_frame
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.clock import ManualClock

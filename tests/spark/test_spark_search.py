@@ -15,7 +15,7 @@ from query_cases import Asked, compare
 
 import omnigraph
 from omnigraph.errors import LimitError, ParameterError, UsageError
-from omnigraph.query.exec import coverage
+from omnigraph.query.exec import rank
 from omnigraph.spark.lower import search
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.testing.clock import ManualClock
@@ -298,7 +298,7 @@ def test_on_a_connect_session(spark_connect: SparkSession, tmp_path: Path) -> No
 
 
 def test_the_remarks_of_the_local_engine(docs: Asked, monkeypatch) -> None:
-    monkeypatch.setitem(coverage.NOTED_ROWS, IndexKind.TEXT, 1)
+    monkeypatch.setitem(rank.NOTED_ROWS, IndexKind.TEXT, 1)
     local = docs.graph.query(BEST)
     found = docs.graph.query(BEST, engine="spark", spark=docs.session)
     assert [n.property_name for n in found.notices] == ["body"]

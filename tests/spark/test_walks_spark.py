@@ -10,7 +10,7 @@ import omnigraph
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 from walking import calls_of, steps_of
 
-IN_TASKS = {"input/readers.py::read_unit"}
+IN_TASKS = {"input/threads.py::read_unit"}
 
 
 def test_the_way_of_a_load_on_spark(spark, tmp_path: Path) -> None:

@@ -8,14 +8,17 @@ The part of the Python API that ``Graph`` inherits; it delegates, and imports, l
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from omnigraph.api.branches import Branches, Tags
 from omnigraph.api.view import SnapshotView
+from omnigraph.branch import control
+from omnigraph.branch.control import BranchInfo
+from omnigraph.branch.history import branch_infos
+from omnigraph.branch.tags import Tag, create_tag, delete_tag, list_tags, show_tag
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
     from omnigraph.api.upkeep import Upkeep
     from omnigraph.branch.diff import Diff
     from omnigraph.branch.history import LoggedCommit
+    from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.merge.resolve import Resolution
-    from omnigraph.branch.merge.result import MergeResult
     from omnigraph.query.engine import QueryEngine
 
 
@@ -188,7 +191,7 @@ class Versions(ABC):
         Returns the new commit, or None if the branch is there already. Commits that are left behind
         can still be read by their ids until they are reclaimed; tag what must be kept.
         """
-        from omnigraph.branch.reset import reset_branch
+        from omnigraph.branch.merge.revert import reset_branch
 
         state = resolve(self._repository, Target.parse(target))
         return reset_branch(
@@ -220,7 +223,7 @@ class Versions(ABC):
         moments, both included. ``not_in`` leaves out what went into another state as well, a text
         of ``at``. One manifest is read per fifty commits.
         """
-        from omnigraph.manifest.filters import CommitFilter
+        from omnigraph.branch.history import CommitFilter
 
         if first_parent and not_in is not None:
             raise UsageError("first_parent and not_in cannot be combined")
@@ -250,3 +253,98 @@ class Versions(ABC):
         Looked for on ``branch``, else on main and then on all others.
         """
         return find_commit(self._repository, Target(branch=branch, commit=str(commit_id)))
+
+
+# -- branches --------------------------------------------------------------------------------------
+# Branches and tags as people use them: ``graph.branches`` and ``graph.tags``.
+#
+# graph -> [branches, tags] -> branch/control, branch/tags
+
+
+Opened = Callable[[], Repository]
+
+
+class Branches:
+    """The branches of a graph. Making, ending and renaming one costs the same at any size."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.list())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.list()
+
+    def __repr__(self) -> str:
+        return f"<Branches {', '.join(self.list())}>"
+
+    def list(self) -> list[str]:
+        """All names, main first. One request, whatever their number."""
+        return control.list_branches(self._opened())
+
+    def details(self) -> tuple[BranchInfo, ...]:
+        """What is known about every branch, main first; a few requests for each of them."""
+        return tuple(branch_infos(self._opened()))
+
+    def show(self, name: str) -> BranchInfo:
+        """What is known about a branch."""
+        return control.branch_info(self._opened(), name)
+
+    def create(
+        self,
+        name: str,
+        source: str = MAIN,
+        *,
+        description: str | None = None,
+        actor: str | None = None,
+    ) -> BranchInfo:
+        """Make a branch of what ``source`` shows: a branch, a tag, a commit (``Graph.at``)."""
+        repository = self._opened()
+        start = resolve(repository, Target.parse(source))
+        return control.create_branch(repository, name, start, description=description, actor=actor)
+
+    def delete(self, name: str, *, if_commit: str | None = None) -> BranchInfo:
+        """End a branch; with ``if_commit`` only if that is its newest commit.
+
+        Branches that were made from it, and commits that were merged, keep all they need.
+        """
+        return control.delete_branch(self._opened(), name, expected_commit=if_commit)
+
+    def rename(self, name: str, new_name: str) -> BranchInfo:
+        """Give a branch another name. It stays the same branch."""
+        return control.rename_branch(self._opened(), name, new_name)
+
+    def describe(self, name: str, description: str | None) -> BranchInfo:
+        """Say what a branch is for; None takes that back."""
+        return control.describe_branch(self._opened(), name, description)
+
+
+class Tags:
+    """The tags of a graph: names for commits, which keep them from being reclaimed."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def __iter__(self) -> Iterator[Tag]:
+        return iter(self.list())
+
+    def list(self) -> list[Tag]:
+        """All tags, by name."""
+        return list_tags(self._opened())
+
+    def show(self, name: str) -> Tag:
+        """One tag."""
+        return show_tag(self._opened(), name)
+
+    def create(
+        self, name: str, target: str = MAIN, *, actor: str | None = None, message: str | None = None
+    ) -> Tag:
+        """Name the commit that ``target`` shows: a branch, a tag, a commit (``Graph.at``)."""
+        repository = self._opened()
+        snapshot = resolve(repository, Target.parse(target))
+        return create_tag(repository, name, snapshot, actor=actor, message=message)
+
+    def delete(self, name: str) -> Tag:
+        """Take a name away; the commit stays as long as anything else leads to it."""
+        return delete_tag(self._opened(), name)

@@ -22,8 +22,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.lookup import type_named
+from omnigraph.schema.catalog import Catalog, GraphType, type_named
 
 if TYPE_CHECKING:
     from omnigraph.query.engine import Explanation, QueryEngine
@@ -214,7 +213,7 @@ class SnapshotView:
     def _export(
         self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
     ) -> int:
-        from omnigraph.schema.json_rows import write_jsonl
+        from omnigraph.schema.json_text import write_jsonl
 
         # An edge type answers to several spellings: each type is written once, however often named.
         named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}

@@ -22,8 +22,7 @@ from omnigraph.branch.delta import Op, RowDelta, Side, differs
 from omnigraph.branch.pace import Pace
 from omnigraph.branch.types import ComparedTypes
 from omnigraph.schema.catalog import EdgeType, GraphType
-from omnigraph.schema.json_rows import members
-from omnigraph.schema.json_text import TEXT, join, json_text
+from omnigraph.schema.json_text import TEXT, join, json_text, members
 from omnigraph.schema.same_values import Mask
 from omnigraph.storage.layout import Positions
 

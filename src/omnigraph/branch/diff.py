@@ -19,14 +19,13 @@ import pyarrow as pa
 
 from omnigraph.branch.changes import ARROW_SCHEMA, ChangePiece, EntityChange, pieces
 from omnigraph.branch.delta import Op, RowDelta, table_delta
-from omnigraph.branch.parallel import both
+from omnigraph.branch.pace import both
 from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.manifest.kept import telling_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
-from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.lookup import type_named
+from omnigraph.schema.catalog import Catalog, type_named
 from omnigraph.storage.tables import Table
 
 KINDS = ("node", "edge")

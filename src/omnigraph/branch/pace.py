@@ -6,7 +6,9 @@ says how large the next one may be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 PIECE_BYTES = 8 << 20
 ROWS_MAX = 65_536
@@ -37,3 +39,19 @@ class Pace:
         """The piece just taken was this large in memory."""
         fitting = PIECE_BYTES * self._taken // max(nbytes, 1)
         self._rows = max(1, min(fitting, self._taken * GROWTH_MAX, self._rows_max))
+
+
+# -- parallel --------------------------------------------------------------------------------------
+# Two reads at once: the sides of a difference do not wait for each other.
+
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+
+def both(first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
+    """Both results; the first is made in another thread meanwhile."""
+    with ThreadPoolExecutor(1, thread_name_prefix="omnigraph-branch") as pool:
+        ahead = pool.submit(first)
+        later = second()
+        return ahead.result(), later

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.api.view import SnapshotView
     from omnigraph.branch.control import BranchInfo
     from omnigraph.branch.history import LoggedCommit
-    from omnigraph.branch.merge.result import MergeResult
+    from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.tags import Tag
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.query.engine import ExplainedStep, Explanation

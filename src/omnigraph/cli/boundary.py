@@ -18,8 +18,7 @@ from typing import Any, NoReturn, cast
 import click
 from click.exceptions import Exit, NoArgsIsHelpError
 
-from omnigraph.cli.exits import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAGE
-from omnigraph.cli.failure import CommandLineError
+from omnigraph.cli.failure import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAGE, CommandLineError
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import finish, silence, write_error

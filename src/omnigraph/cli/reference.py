@@ -14,7 +14,7 @@ import click
 
 from omnigraph.cli.boundary import TRACEBACK_VARIABLE
 from omnigraph.cli.command import HELP_NAMES
-from omnigraph.cli.exits import MEANINGS
+from omnigraph.cli.failure import MEANINGS
 from omnigraph.cli.main import app
 from omnigraph.cli.options import ACTOR_VARIABLE, STORE_VARIABLE
 from omnigraph.cli.streams import write_bytes

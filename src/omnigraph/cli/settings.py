@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.answers import Answer, Stream
-from omnigraph.cli.exits import FAILURE
+from omnigraph.cli.failure import FAILURE
 from omnigraph.cli.interrupts import answered, hush_libraries
 from omnigraph.cli.output import CommandOutput, JsonOutput, TextOutput
 from omnigraph.cli.streams import is_terminal

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 
 from omnigraph.input.jsonl_blocks import read_block
-from omnigraph.input.pieces import InputPiece, TextOf
+from omnigraph.input.loaded_rows import InputPiece, TextOf
 from omnigraph.input.ranges import Block, Lines, text_blocks
 from omnigraph.input.record_shape import RecordShape
 from omnigraph.input.streams import SourceReader

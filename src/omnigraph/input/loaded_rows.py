@@ -10,7 +10,7 @@ rules of the schema is not asked here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.ids import IdSource
-from omnigraph.input.problems import PROBLEMS_MAX
+from omnigraph.input.problems import PROBLEMS_MAX, Problem
 from omnigraph.rules.table_delta import Origins
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
@@ -149,3 +149,39 @@ def with_fresh_ids(given: pa.ChunkedArray, ids: IdSource) -> pa.ChunkedArray:
         else:
             chunks.append(chunk)
     return pa.chunked_array(chunks, pa.string())
+
+
+# -- pieces ----------------------------------------------------------------------------------------
+# What a reader makes of a block of input: rows by type, and what is wrong.
+
+
+TEXT_CHARACTERS_MAX = 1 << 20
+"""More of a refused line is not kept."""
+TextOf = Callable[[int], bytes | None]
+
+
+def no_text(_line: int) -> bytes | None:
+    """For sources that have no text."""
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPiece:
+    """Rows and problems of one piece of a unit; lines count from its start."""
+
+    parts: Sequence[Part]
+    problems: Sequence[Problem]
+    line_count: int
+    text_of: TextOf = no_text
+    """A line as it stands in the source."""
+    checksum: int = 0
+    span: tuple[int, int] | None = None
+    """Which bytes of the file this is, where the cutting of a file has to be checked."""
+
+
+def shown_text(raw: bytes | None) -> str | None:
+    """A refused line as it is told: readable, and not without end."""
+    if raw is None:
+        return None
+    text = raw[: 4 * TEXT_CHARACTERS_MAX].decode(errors="replace")
+    return text if len(text) <= TEXT_CHARACTERS_MAX else text[:TEXT_CHARACTERS_MAX] + "…"

@@ -29,8 +29,7 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.errors import InputError
 from omnigraph.ids import derived_ulids
-from omnigraph.input.loaded_rows import Part
-from omnigraph.input.pieces import InputPiece, TextOf, shown_text
+from omnigraph.input.loaded_rows import InputPiece, Part, TextOf, shown_text
 from omnigraph.input.problems import Problem
 from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.schema.catalog import GraphType

@@ -22,8 +22,7 @@ from omnigraph.input.publishing import load_rows
 from omnigraph.input.tables import rows_from_table
 from omnigraph.manifest.pinned import opened
 from omnigraph.rules.table_delta import WriteMode
-from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.lookup import type_named
+from omnigraph.schema.catalog import Catalog, type_named
 from omnigraph.storage.location import Location
 from omnigraph.storage.streams import PARTS, open_input, open_output, remove_below
 from omnigraph.write.request import Receipt

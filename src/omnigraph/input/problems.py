@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.errors import InputError
-from omnigraph.lang.printable import one_line
+from omnigraph.lang.source import one_line
 
 PROBLEMS_MAX = 20
 """Reading stops after this many."""

@@ -21,7 +21,7 @@ import pyarrow as pa
 from omnigraph.errors import ErrorKind, InputError, NotFoundError, OmnigraphError, UsageError
 from omnigraph.input.streams import GivenStream, SourceFile
 from omnigraph.input.tables import is_frame, is_series
-from omnigraph.lang.printable import one_line
+from omnigraph.lang.source import one_line
 from omnigraph.storage.inputs import InputFile, UnreadableInput, find_inputs, is_plain
 
 KINDS = (

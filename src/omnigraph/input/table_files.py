@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import InternalError
-from omnigraph.input.pieces import InputPiece
+from omnigraph.input.loaded_rows import InputPiece
 from omnigraph.input.streams import SourceReader
 from omnigraph.input.table_shape import piece_of
 from omnigraph.input.units import Format, InputUnit, TableShape

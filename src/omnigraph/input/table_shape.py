@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.input.loaded_rows import Part, settle_ids
-from omnigraph.input.pieces import InputPiece
+from omnigraph.input.loaded_rows import InputPiece, Part, settle_ids
 from omnigraph.input.problems import Problem, input_error
 from omnigraph.input.tables import (
     column_sources,

@@ -3,7 +3,7 @@
 Every version of every manifest carries the stamp of the format that it was written in. A release
 writes one format and reads all from the oldest that it still knows. What a newer release wrote is
 refused, because it is not known what it means; what an older one wrote is read as it is, and
-becomes the newest format with the first write (``write/migrate``, ADR 0018).
+becomes the newest format with the first write (``write/migration.py``, ADR 0018).
 
     1   the first one
     2   tables of main are mirrored to ``tables/`` for plain Lance, and the lineage to

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import CorruptionError, NotFoundError
 from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot, TablePin
-from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.lookup import type_named
+from omnigraph.schema.catalog import Catalog, GraphType, type_named
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 

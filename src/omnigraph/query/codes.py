@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from omnigraph.errors import QueryError
+from omnigraph.lang.findings import TextFindings
+from omnigraph.lang.source import Source
+
 
 class QueryCode(StrEnum):
     """Stable code of a finding."""
@@ -194,3 +198,14 @@ EXPLANATIONS: dict[QueryCode, str] = {
     QueryCode.NO_PARAMETERS: "a mutation declares no parameters",
     QueryCode.UNUSED_PARAMETER: "a parameter is declared and never used",
 }
+
+
+# -- findings --------------------------------------------------------------------------------------
+# Collects everything that is wrong with one query text, to be reported together.
+
+
+class QueryFindings(TextFindings):
+    """A growing list of diagnostics for one query text."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, QueryError)

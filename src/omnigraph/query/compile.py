@@ -9,16 +9,17 @@ what stands in the other half.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from omnigraph.errors import UsageError
+from omnigraph.errors import QueryError, UsageError
 from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
 from omnigraph.query.check import check_query
-from omnigraph.query.codes import QueryCode
-from omnigraph.query.findings import QueryFindings
+from omnigraph.query.codes import QueryCode, QueryFindings
 from omnigraph.query.parse import parse_queries
-from omnigraph.schema.catalog import Catalog
+from omnigraph.query.typed import Delete, Expr, Mutation
+from omnigraph.schema.catalog import Catalog, GraphType
 
 
 def compile_queries(text: str, catalog: Catalog, *, name: str = "query") -> tuple[typed.Query, ...]:
@@ -62,3 +63,29 @@ def pick(queries: Sequence[typed.Query], name: str | None = None) -> typed.Query
         hint=did_you_mean(name, names)
         or (f"there are {', '.join(names)}" if names else "the text is one query without a name"),
     )
+
+
+# -- conditions ------------------------------------------------------------------------------------
+# A condition on one type, written in the query language: ``age > 30 and city = "Oslo"``.
+#
+# where="…" -> [conditions] -> typed condition of a scan
+#
+# It is the grammar of ``update`` and ``delete``: bare names of properties, ``id``, and on edges
+# ``src`` and ``dst``.
+
+
+def condition_of(text: str, graph_type: GraphType, catalog: Catalog) -> Expr:
+    """The typed condition. Raises ``QueryError`` with every finding."""
+    try:
+        # On lines of its own, so that findings are shown where they are.
+        queries = compile_queries(f"delete {graph_type.name} where\n{text}\n", catalog)
+    except QueryError as error:
+        found = [replace(d, line=max(1, d.line - 1)) for d in error.diagnostics]
+        raise QueryError("where", found) from None
+    body = queries[0].body if len(queries) == 1 else None
+    statement = body.statements[0] if isinstance(body, Mutation) else None
+    if not isinstance(body, Mutation) or len(body.statements) > 1:
+        raise UsageError("where is more than one condition", hint="join conditions by `and`")
+    if not isinstance(statement, Delete) or statement.kind != graph_type.kind:
+        raise UsageError(f"{graph_type.table_key} cannot be asked by its name alone")
+    return statement.where

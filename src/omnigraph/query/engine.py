@@ -25,11 +25,10 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
-from omnigraph.query.exec.coverage import SearchedText, index_notices, searched
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.limits import Guard, Limits
 from omnigraph.query.exec.profile import Profile, StepNotes
-from omnigraph.query.exec.rank import Searcher
+from omnigraph.query.exec.rank import SearchedText, Searcher, index_notices, searched
 from omnigraph.query.exec.run import Run
 from omnigraph.query.exec.world import Caches, TraversalMode, World
 from omnigraph.query.params import bind

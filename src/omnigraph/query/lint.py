@@ -15,10 +15,9 @@ from omnigraph.errors import Diagnostic, QueryError, render_diagnostic
 from omnigraph.lang.source import Source, Span
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
-from omnigraph.query.codes import QueryCode
+from omnigraph.query.codes import QueryCode, QueryFindings
 from omnigraph.query.compile import check_names
 from omnigraph.query.describe import Descriptor, describe
-from omnigraph.query.findings import QueryFindings
 from omnigraph.query.parse import parse_queries
 from omnigraph.schema.catalog import Catalog, GraphType
 

@@ -19,12 +19,11 @@ from omnigraph.arrow.sets import among, strings, true_at, union, without
 from omnigraph.errors import Violation
 from omnigraph.rules.bucket import KEPT, Bucket, RuleOnInput, true_count
 from omnigraph.rules.digest import KeyedRows, Sided, Texts
-from omnigraph.rules.findings import RuleFinding, count, row_violation
+from omnigraph.rules.findings import RuleFinding, count, out_of_bounds, row_violation
 from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage, bounded, image_of
 from omnigraph.rules.ranked import Found, Told
 from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, CommittedState
-from omnigraph.rules.words import out_of_bounds
 from omnigraph.schema.catalog import EdgeType
 
 Counts = npt.NDArray[np.int64]

@@ -19,13 +19,11 @@ from omnigraph.arrow.sets import Positions, among, strings, true_at, union, with
 from omnigraph.errors import Violation
 from omnigraph.rules.bucket import Bucket, RuleOnInput, true_count
 from omnigraph.rules.digest import KeyedRows, Sided, Texts
-from omnigraph.rules.findings import RuleFinding, row_finding
+from omnigraph.rules.findings import RuleFinding, end_missing, row_finding, survivor
 from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage
-from omnigraph.rules.jobs import Job, run
 from omnigraph.rules.ranked import NOTHING, Found, RulePlace, Told
-from omnigraph.rules.table_delta import NO_IDS, CommittedState, TableDelta
-from omnigraph.rules.words import end_missing, survivor
+from omnigraph.rules.table_delta import NO_IDS, CommittedState, Job, TableDelta, run
 from omnigraph.schema.catalog import Catalog, EdgeType
 
 

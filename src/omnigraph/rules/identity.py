@@ -16,12 +16,19 @@ from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, true_at
 from omnigraph.rules.bucket import Bucket, RuleOnInput, last_of_each, true_count
 from omnigraph.rules.digest import KeyedRows, Sided, Texts
-from omnigraph.rules.findings import RuleFinding, member_values, row_finding
+from omnigraph.rules.findings import (
+    RuleFinding,
+    exists_already,
+    member_values,
+    not_derived,
+    repeated_key,
+    row_finding,
+    single,
+)
 from omnigraph.rules.image import TableImage, conflicts, image_of
 from omnigraph.rules.ranked import NOTHING, Found
 from omnigraph.rules.repeats import NO_REPEATS, Repeats, find_repeats
 from omnigraph.rules.table_delta import TableDelta, WriteMode
-from omnigraph.rules.words import exists_already, not_derived, repeated_key, single
 from omnigraph.schema.catalog import EdgeType, GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
 

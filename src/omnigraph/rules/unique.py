@@ -15,13 +15,12 @@ from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, true_at
 from omnigraph.rules.bucket import Bucket, RuleOnInput
 from omnigraph.rules.digest import KeyedRows, Sided, Tuples
-from omnigraph.rules.findings import RuleFinding, member_values, row_finding
+from omnigraph.rules.findings import RuleFinding, held_twice, member_values, row_finding, single
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.image import TableImage, image_of
 from omnigraph.rules.ranked import NOTHING, Found
 from omnigraph.rules.repeats import comparable, complete_rows, find_repeats, tuple_codes
 from omnigraph.rules.table_delta import CommittedState, TableDelta
-from omnigraph.rules.words import held_twice, single
 from omnigraph.schema.catalog import GraphType
 
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from omnigraph.errors import SchemaError
+from omnigraph.lang.findings import TextFindings
+from omnigraph.lang.source import Source
+
 
 class SchemaCode(StrEnum):
     """Stable code of a finding."""
@@ -132,4 +136,46 @@ EXPLANATIONS: dict[SchemaCode, str] = {
     SchemaCode.CARD_BOUNDS: "@card allows no number of edges, or one that cannot be counted",
     SchemaCode.EMBED_TARGET: "@embed stands on a vector",
     SchemaCode.EMBED_SOURCE: "@embed names a string property of the same type",
+}
+
+
+# -- findings --------------------------------------------------------------------------------------
+# Collects everything that is wrong with one schema text, to be reported together.
+
+
+class SchemaFindings(TextFindings):
+    """A growing list of diagnostics for one schema text."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, SchemaError)
+
+
+# -- codes -----------------------------------------------------------------------------------------
+# Every code of a finding about hints: they can only be judged against an accepted schema.
+#
+# Codes are stable: append, never renumber or reuse. Each has a case under ``tests/golden/migrate``.
+
+
+class HintCode(StrEnum):
+    """Stable code of a finding."""
+
+    RENAME_UNKNOWN = "M101"
+    RENAME_OTHER_KIND = "M102"
+    RENAME_TAKEN = "M103"
+    RENAME_IN_NEW_TYPE = "M104"
+    RENAME_USELESS = "M105"
+    BACKFILL_UNKNOWN = "M201"
+    BACKFILL_TYPE = "M202"
+    BACKFILL_USELESS = "M203"
+
+
+HINT_EXPLANATIONS: dict[HintCode, str] = {
+    HintCode.RENAME_UNKNOWN: "`@rename_from` names nothing that the graph has",
+    HintCode.RENAME_OTHER_KIND: "`@rename_from` on a node names an edge type, or the other way",
+    HintCode.RENAME_TAKEN: "`@rename_from` names what another declaration goes on with",
+    HintCode.RENAME_IN_NEW_TYPE: "a property of a new type cannot come from another type",
+    HintCode.RENAME_USELESS: "`@rename_from` has served: the graph has this name (a warning)",
+    HintCode.BACKFILL_UNKNOWN: "`@backfill` names a property that the graph's type does not have",
+    HintCode.BACKFILL_TYPE: "`@backfill` copies a property of a type that does not fit",
+    HintCode.BACKFILL_USELESS: "`@backfill` has served: no row lacks a value (a warning)",
 }

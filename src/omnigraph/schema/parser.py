@@ -12,13 +12,11 @@ from fractions import Fraction
 from typing import Literal
 
 from omnigraph.lang.cursor import Cursor, ParseFailure
-from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, holes, tokenize
-from omnigraph.lang.numbers import refuse_exponent
+from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, holes, refuse_exponent, tokenize
 from omnigraph.lang.suggest import did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
-from omnigraph.schema.codes import SchemaCode
-from omnigraph.schema.findings import SchemaFindings
+from omnigraph.schema.codes import SchemaCode, SchemaFindings
 from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES
 
 _LEXICAL_CODES = {kind: SchemaCode[kind.name] for kind in LexicalKind}

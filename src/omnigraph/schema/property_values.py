@@ -23,7 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from omnigraph.lang.printable import one_line
+from omnigraph.lang.source import one_line
 from omnigraph.schema import temporal
 from omnigraph.schema.catalog import PropertyType, Scalar
 

@@ -152,7 +152,7 @@ def _scan(options: Options) -> PinnedScan:
     )
     if options.where is None:
         return scan
-    from omnigraph.query.conditions import condition_of
+    from omnigraph.query.compile import condition_of
     from omnigraph.query.exec.evaluate import Values
 
     now = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC)

@@ -210,7 +210,7 @@ class _Counted:
 
 
 def _write_jsonl(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
-    from omnigraph.schema.json_rows import write_jsonl
+    from omnigraph.schema.json_text import write_jsonl
 
     write_jsonl(scan.table.type, batches, out)
 

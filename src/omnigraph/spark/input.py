@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from omnigraph.errors import InputError, UsageError
+from omnigraph.input.loaded_rows import InputPiece
 from omnigraph.input.packed import (
     PARSED_DDL,
     PROBLEM_DDL,
@@ -36,24 +38,26 @@ from omnigraph.input.packed import (
     placed_rows,
     unpacked,
 )
-from omnigraph.input.plan import InputPlan, plan_input
+from omnigraph.input.plan import InputPlan, PlannedMember, plan_input
 from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
 from omnigraph.input.ranges import RANGE_BYTES, RANGE_BYTES_MAX
-from omnigraph.input.readers import read_unit
 from omnigraph.input.sources import Given, Kind
 from omnigraph.input.streams import GivenStream
-from omnigraph.input.units import WorkPlan
-from omnigraph.lang.printable import one_line
-from omnigraph.schema.catalog import Catalog
+from omnigraph.input.table_shape import check_types, piece_of, table_shape
+from omnigraph.input.threads import read_unit
+from omnigraph.input.units import TableShape, WorkPlan, group_unit
+from omnigraph.lang.source import one_line
+from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.ir import catalog_of, to_ir
 from omnigraph.spark.errors import task, translated
-from omnigraph.spark.frames import Batches, PlannedFrame, frame_task, plan_frames
+from omnigraph.storage.faults import short
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from omnigraph.spark.sessions import Pipeline
+
 
 Read = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, pa.Table]]]
 
@@ -295,3 +299,94 @@ def unpack_problems(ledger: Ledger, limit: int | None, batches: Batches) -> Batc
     for packed in unpacked(batches, ledger):
         if packed.kind == PROBLEMS:
             yield from placed_problems(packed, ledger, limit).to_batches()
+
+
+# -- frames ----------------------------------------------------------------------------------------
+# A Spark DataFrame as rows of one type.
+#
+#     DataFrame -> (driver) shape, numbered rows -> (tasks) piece_of -> [frames] -> pieces
+#
+# The line of a row is its number in the order in which `collect()` would return the rows. A
+# partition of the frame is a unit: rows are numbered within it by Spark, and the ledger adds what
+# stands before.
+
+
+Batches = Iterator[pa.RecordBatch]
+_PLACE = "place"
+_PARTITION_BITS = 33
+"""How Spark's increasing ids are made: the partition's number above, the row's below."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedFrame:
+    """One DataFrame, ready to be read."""
+
+    frame: DataFrame
+    """The wanted columns under the names that the shape gives them, and the place of each row."""
+    shape: TableShape
+    group: int
+    file: int
+    """Index among all sources."""
+
+
+def plan_frames(members: Sequence[PlannedMember]) -> list[PlannedFrame]:
+    """Settle columns and their types. Raises InputError."""
+    return [_planned(member, group) for group, member in enumerate(members, start=1)]
+
+
+def _planned(planned: PlannedMember, group: int) -> PlannedFrame:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions
+
+    frame: DataFrame = planned.member.value
+    graph_type, name = planned.type, planned.member.label
+    shape = table_shape(graph_type, frame.columns, mapping=planned.member.columns, source=name)
+    # By place: Spark looks for names without regard to case, and may find two.
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    places = {column: f"c{frame.columns.index(column)}" for _, column in shape.columns}
+    wanted = [functions.col(place) for place in places.values()]
+    try:
+        schema: pa.Schema = numbered.select(*wanted).limit(0).toArrow().schema
+    except (PySparkException, pa.ArrowException) as error:
+        raise input_error(
+            [Problem(source=name, message=f"the DataFrame cannot be read: {short(error)}")]
+        ) from error
+    types = {column: schema.field(place).type for column, place in places.items()}
+    check_types(graph_type, shape, types, name)
+    place = functions.monotonically_increasing_id().alias(_PLACE)
+    return PlannedFrame(
+        frame=numbered.select(*wanted, place), shape=shape, group=group, file=planned.index
+    )
+
+
+def frame_task(ir: bytes, shape: TableShape, group: int, file: int) -> Callable[[Batches], Batches]:
+    """For executors: rows of a user's DataFrame -> rows of the parsed frame."""
+
+    @task
+    def run(batches: Batches) -> Batches:
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return
+        graph_type = catalog_of(ir).table(shape.table_key)
+        pieces = _read_batches(chain([first], filled), graph_type, shape)
+        yield from pack_unit(group_unit(group, _unit_of(first)), file, pieces)
+
+    return run
+
+
+def _unit_of(batch: pa.RecordBatch) -> int:
+    """The partition of the frame that a batch comes from."""
+    first: Any = batch.column(batch.num_columns - 1)[0].as_py()
+    return int(first) >> _PARTITION_BITS
+
+
+def _read_batches(
+    batches: Batches, graph_type: GraphType, shape: TableShape
+) -> Iterator[InputPiece]:
+    """The pieces of one partition."""
+    # The distinct columns of the source in the order in which the frame has them.
+    names = list(dict.fromkeys(column for _, column in shape.columns))
+    for batch in batches:
+        columns = dict(zip(names, batch.columns, strict=False))  # the last one is the place
+        yield piece_of(graph_type, shape, columns, batch.num_rows)

@@ -189,7 +189,7 @@ class PinnedTables:
 @contextmanager
 def _limited(spark: SparkSession, timeout_s: float | None) -> Generator[None]:
     """Say in our own words that a query takes too long, or that it counts too much."""
-    from omnigraph.spark.lower.weights import OVERFLOW
+    from omnigraph.spark.lower.frame import OVERFLOW
 
     watch = None if timeout_s is None else _Watch(spark, timeout_s)
     try:

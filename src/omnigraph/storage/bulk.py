@@ -19,11 +19,11 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
+from omnigraph.storage.layout import FILE_FORMAT, physical_schema, physical_table
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.physical import FILE_FORMAT, physical_schema, physical_table
 from omnigraph.storage.pieces import open_pinned
-from omnigraph.storage.replacing import RowIds, identify
+from omnigraph.storage.row_changes import RowIds, identify
 
 
 def write_partition(

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import lance
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from omnigraph.arrow.sets import Positions
 
@@ -127,3 +129,35 @@ class Layout:
         if not self.fragments:
             return np.empty(0, np.int64)
         return np.concatenate([self.addresses(f) for f in self.fragments])
+
+
+# -- physical --------------------------------------------------------------------------------------
+# How rows lie in Lance: what a logical schema becomes in a file.
+#
+# Knows the file format, the annotation of keys and the form of blobs, and nothing else.
+
+
+FILE_FORMAT = "2.2"
+PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+
+
+def physical_schema(schema: pa.Schema) -> pa.Schema:
+    """A logical table schema as Lance stores it: key annotated, blobs as blob columns."""
+    fields = []
+    for field in schema:
+        if field.name == "id":
+            field = field.with_metadata(PRIMARY_KEY)
+        elif field.type == pa.large_binary():
+            field = lance.blob_field(field.name, nullable=field.nullable)
+        fields.append(field)
+    return pa.schema(fields)
+
+
+def physical_table(rows: pa.Table) -> pa.Table:
+    """Rows in the physical schema. Only blob columns are converted."""
+    schema = physical_schema(rows.schema)
+    columns = [
+        lance.blob_array(column.to_pylist()) if column.type == pa.large_binary() else column
+        for column in rows.columns
+    ]
+    return pa.table(columns, schema=schema)

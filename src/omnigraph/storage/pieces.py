@@ -25,9 +25,8 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.rows import is_blob
 from omnigraph.storage.staging import TableStore
-from omnigraph.storage.tables import Table
+from omnigraph.storage.tables import Table, is_blob
 
 PIECE_ROWS = 1 << 20
 PIECE_BYTES = 128 << 20

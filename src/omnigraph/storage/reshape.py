@@ -18,8 +18,8 @@ import pyarrow as pa
 from lance import LanceDataset
 
 from omnigraph.storage.changes import Rework
+from omnigraph.storage.layout import physical_schema
 from omnigraph.storage.namespace import StagingNamespace
-from omnigraph.storage.physical import physical_schema
 from omnigraph.storage.sessions import own_session
 
 _NEW = "__new_"

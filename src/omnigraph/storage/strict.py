@@ -21,9 +21,9 @@ from lance.fragment import write_fragments
 
 from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
 from omnigraph.storage.faults import is_missing, translate, translated
+from omnigraph.storage.layout import FILE_FORMAT
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.physical import FILE_FORMAT
 
 _LAST_NAME = (1 << 64) - 1
 _REFUSALS = (

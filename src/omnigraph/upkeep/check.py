@@ -27,12 +27,12 @@ from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.reach import table_files
 from omnigraph.storage.tables import Table
+from omnigraph.upkeep.ancestry import States
 from omnigraph.upkeep.index_check import foreign_indexes
 from omnigraph.upkeep.name_check import name_faults
 from omnigraph.upkeep.recovery import IntentState, pending_intents, quarantined
 from omnigraph.upkeep.retention import whole_states
 from omnigraph.upkeep.row_check import check_counts, check_rules
-from omnigraph.upkeep.states import States
 
 RESTORE = "restore it from a copy of the graph"
 CORRECT = "correct the rows with 'omnigraph mutate' or a load with --mode merge"

@@ -18,13 +18,13 @@ from omnigraph.branch.history import branch_heads
 from omnigraph.errors import CorruptionError, OmnigraphError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
+from omnigraph.storage.compact import TableUpkeep
 from omnigraph.storage.index_answers import Claim, Files, claims, wrong_answer
 from omnigraph.storage.indexing import table_indexes
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.upkeep import TableUpkeep
+from omnigraph.upkeep.ancestry import States
 from omnigraph.upkeep.indexes import buildable, named_types, wanted_indexes
 from omnigraph.upkeep.retention import whole_states
-from omnigraph.upkeep.states import States
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest

@@ -18,8 +18,7 @@ from typing import Any
 from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
-from omnigraph.schema.lookup import type_not_found
+from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar, type_not_found
 from omnigraph.storage.indexing import (
     PARTS_ROWS_MIN,
     VECTORS_MIN,

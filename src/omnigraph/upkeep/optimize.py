@@ -23,8 +23,8 @@ from omnigraph.housekeeping.mirror import type_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
+from omnigraph.storage.compact import TableUpkeep, plan_upkeep
 from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
-from omnigraph.storage.upkeep import TableUpkeep, plan_upkeep
 from omnigraph.upkeep.indexes import (
     PendingIndex,
     TableIndexes,

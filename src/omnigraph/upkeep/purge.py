@@ -22,9 +22,9 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migrate import DropMode, SchemaPlan
+from omnigraph.upkeep.ancestry import States
 from omnigraph.upkeep.cleanup import forget_records, give_up, running_writes
 from omnigraph.upkeep.retention import Retained, retained_without
-from omnigraph.upkeep.states import States
 from omnigraph.upkeep.sweep import Marks, Sweep, mark_here
 
 AFTERWARDS = "omnigraph cleanup --keep 1 --confirm"

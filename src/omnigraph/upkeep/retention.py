@@ -24,9 +24,8 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
 from omnigraph.storage.names import TableVersion, version_of
-from omnigraph.upkeep.ancestry import Ancestry
+from omnigraph.upkeep.ancestry import Ancestry, States
 from omnigraph.upkeep.lives import lost_tables, unnamed_branches
-from omnigraph.upkeep.states import States
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.branch.refilled import refilled
+from omnigraph.branch.delta import refilled
 from omnigraph.errors import (
     ConflictError,
     ErrorKind,
@@ -22,9 +22,8 @@ from omnigraph.errors import (
     UsageError,
 )
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.manifest.numbers import claim_numbers
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.schemas import AcceptedSchema
+from omnigraph.manifest.schemas import AcceptedSchema, claim_numbers
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.schema.migrate import (
     Desired,

@@ -20,20 +20,18 @@ from omnigraph.arrow.sets import true_at, union
 from omnigraph.errors import Violation
 from omnigraph.rules.cardinality import check_cardinality
 from omnigraph.rules.endpoints import check_endpoints
-from omnigraph.rules.findings import RuleFinding, count, first, row_finding
+from omnigraph.rules.findings import RuleFinding, count, first, no_place, row_finding
 from omnigraph.rules.identity import check_derived, identity_members
 from omnigraph.rules.image import TableImage, bounded, image_of
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.rules.unique import check_repeats
 from omnigraph.rules.values import check_values
-from omnigraph.rules.words import no_place
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
 from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.migrate.constraints import ConstraintRule, key_of, member, rules_of
-from omnigraph.schema.migrate.exact import misfits
 from omnigraph.schema.migrate.plan import needs_check, stricter
-from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
+from omnigraph.schema.migrate.types import TypeChange, keeps_text, misfits, type_change
 from omnigraph.write.delta import GraphDelta
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair

@@ -26,7 +26,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.store import Head
 from omnigraph.rules.table_delta import TableDelta, WriteMode
-from omnigraph.write import races
+from omnigraph.write import outcome
 from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.fence import Fence, outrun
 from omnigraph.write.lens import validated
@@ -93,7 +93,7 @@ class Preparation:
 
     def on(self, head: Head) -> PreparedWrite:
         """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
-        for _ in range(races.ATTEMPTS_MAX):
+        for _ in range(outcome.ATTEMPTS_MAX):
             self._check_not_revoked(head)
             self._cleaned_meanwhile(head)
             for expected in self._request.expects:
@@ -118,7 +118,7 @@ class Preparation:
                 self._stager.start_over()
                 self._change = change
             return PreparedWrite(txn=txn, change=change, work=work)
-        raise races.contention(self._branch.name)
+        raise outcome.contention(self._branch.name)
 
     def again(self, before: PreparedWrite, head: Head) -> PreparedWrite:
         """After a lost race: keep everything if nothing this write rests on has moved."""

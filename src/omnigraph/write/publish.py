@@ -30,8 +30,8 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
 from omnigraph.storage.tables import Table
-from omnigraph.write import races
-from omnigraph.write.migrate.run import bring_up_to_date
+from omnigraph.write import outcome
+from omnigraph.write.migration import bring_up_to_date
 from omnigraph.write.next_snapshot import next_snapshot
 from omnigraph.write.outcome import Outcome
 from omnigraph.write.plan import PublishPlan, check_lineage_text
@@ -59,7 +59,7 @@ def restate(
     """
     with repository.write_lock:
         head = branch.recent()
-        for attempt in range(1, races.ATTEMPTS_MAX + 1):
+        for attempt in range(1, outcome.ATTEMPTS_MAX + 1):
             wanted = change(head.snapshot)
             if wanted is None:
                 return
@@ -73,13 +73,13 @@ def restate(
             except (LostRaceError, OutcomeUnknownError) as failure:
                 if isinstance(failure, OutcomeUnknownError) and failure.refused:
                     raise failure.cause from failure
-                races.back_off(repository, attempt)
+                outcome.back_off(repository, attempt)
                 head = branch.refresh()
                 continue
             branch.advance(made)
             repository.sync([branch.store.manifest_name(made.snapshot.version)])
             return
-        raise races.contention(branch.name)
+        raise outcome.contention(branch.name)
 
 
 class _Operation:
@@ -143,7 +143,7 @@ class _Operation:
             txn = WriteTxn.begin(self._repository, branch, head)
             self._lease.hold(self._plan(txn, {}).encode())
         prepared = self._preparation.on(head)
-        for attempt in range(1, races.ATTEMPTS_MAX + 1):
+        for attempt in range(1, outcome.ATTEMPTS_MAX + 1):
             if not self._has_something_to_publish(prepared):
                 txn = prepared.txn
                 head = branch.refresh() if txn.consulted else txn.head
@@ -166,11 +166,11 @@ class _Operation:
                 self._stager.forget_handles()
                 head, landed = self._outcome.resolve(prepared.txn.snapshot, failure)
                 if not landed:
-                    races.back_off(self._repository, attempt, clock.monotonic_s() - started_s)
+                    outcome.back_off(self._repository, attempt, clock.monotonic_s() - started_s)
                     prepared = self._preparation.again(prepared, head)
                     continue
             return self._acknowledge(head, attempt)
-        raise races.contention(branch.name)
+        raise outcome.contention(branch.name)
 
     def _has_something_to_publish(self, prepared: PreparedWrite) -> bool:
         must = Requires.COMMIT in self._request.requires

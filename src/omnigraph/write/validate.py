@@ -27,8 +27,7 @@ from omnigraph.rules.identity import (
     repeated_ids,
 )
 from omnigraph.rules.image import TableImage, build_image
-from omnigraph.rules.jobs import Job, run
-from omnigraph.rules.table_delta import CommittedState, TableDelta
+from omnigraph.rules.table_delta import CommittedState, Job, TableDelta, run
 from omnigraph.rules.unique import check_committed, check_repeats, unique_groups
 from omnigraph.rules.values import check_values
 from omnigraph.schema.catalog import Catalog

@@ -24,7 +24,7 @@ from omnigraph.input.units import (
     group_unit,
     grouped_cuts,
 )
-from omnigraph.spark.frames import frame_task
+from omnigraph.spark.input import frame_task
 
 ALL = CATALOG.nodes["All"]
 

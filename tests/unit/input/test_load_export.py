@@ -12,7 +12,7 @@ from test_load_fast_equals_exact import assert_same_rows
 from omnigraph.errors import CorruptionError
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
-from omnigraph.schema.json_rows import write_jsonl
+from omnigraph.schema.json_text import write_jsonl
 
 
 def _export(graph_type: GraphType, rows: pa.Table) -> bytes:

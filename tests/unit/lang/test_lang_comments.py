@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.lang import Source, comments, tokenize
 from omnigraph.lang.layout import render
-from omnigraph.lang.remarks import RemarkFinder
+from omnigraph.lang.pretty import RemarkFinder
 
 
 def found(text):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import CorruptionError
-from omnigraph.manifest.numbers import claim_numbers
+from omnigraph.manifest.schemas import claim_numbers
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 

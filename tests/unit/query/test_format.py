@@ -21,7 +21,7 @@ from omnigraph.lang import Source, comments, tokenize
 from omnigraph.lang.pretty import TextMarks, pretty
 from omnigraph.query.format import format_queries
 from omnigraph.query.parse import parse_queries
-from omnigraph.schema.findings import SchemaFindings
+from omnigraph.schema.codes import SchemaFindings
 from omnigraph.schema.format import format_schema
 from omnigraph.schema.parser import parse
 

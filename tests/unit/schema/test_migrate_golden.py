@@ -13,8 +13,8 @@ import pytest
 
 from omnigraph.errors import SchemaError
 from omnigraph.schema import compile_schema
+from omnigraph.schema.codes import HINT_EXPLANATIONS, HintCode
 from omnigraph.schema.migrate import LintCode, SchemaPlan, StepKind, make_plan, resolve
-from omnigraph.schema.migrate.codes import HINT_EXPLANATIONS, HintCode
 from omnigraph.schema.migrate.steps import LINT_EXPLANATIONS
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "migrate"

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from schema_texts import schema_texts
 
 from omnigraph.schema import compile_schema
+from omnigraph.schema.format import render
 from omnigraph.schema.migrate import make_plan, resolve
 from omnigraph.schema.migrate.facts import catalog_of, things_of
 from omnigraph.schema.migrate.reconcile import (
@@ -15,7 +16,6 @@ from omnigraph.schema.migrate.reconcile import (
     SchemaText,
     reconcile,
 )
-from omnigraph.schema.render import render
 
 OURS, THEIRS = SchemaChoices(prefer="ours"), SchemaChoices(prefer="theirs")
 

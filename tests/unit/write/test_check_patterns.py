@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from validate_fixtures import APPEND, catalog, change, messages, node, prop
 
-from omnigraph.rules.patterns import re2_spelling, texts_without
+from omnigraph.rules.values import re2_spelling, texts_without
 from omnigraph.schema.catalog import Check, Scalar
 
 CHARACTERS = "ab01_- \n\r\t.$^é٣ß²Ⅷ中\u00a0\u0301\u2028\x00\x85K🙂"

@@ -10,8 +10,7 @@ from omnigraph.errors import ErrorKind, FormatError, InternalError
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
-from omnigraph.write.migrate.run import bring_up_to_date, steps_between
-from omnigraph.write.migrate.steps import MIGRATIONS, Migration
+from omnigraph.write.migration import MIGRATIONS, Migration, bring_up_to_date, steps_between
 from support.releases import release_of_format
 
 NOBODY = cast(Any, None)

@@ -14,7 +14,7 @@ from validate_fixtures import catalog, edge, node, prop, table_of
 from validate_reference import Reference
 
 from omnigraph.errors import ConstraintError, ErrorKind
-from omnigraph.rules import jobs, repeats
+from omnigraph.rules import repeats, table_delta
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Check, Range, Scalar
 from omnigraph.testing.committed import MemoryState
@@ -171,7 +171,7 @@ def paths(request, monkeypatch):
     """Also the ways that only large inputs take: hashing and threads."""
     if request.param == "large":
         monkeypatch.setattr(repeats, "_EXACT_ROWS_MAX", 0)
-        monkeypatch.setattr(jobs, "_PARALLEL_ROWS_MIN", 0)
+        monkeypatch.setattr(table_delta, "_PARALLEL_ROWS_MIN", 0)
 
 
 @pytest.mark.usefixtures("paths")

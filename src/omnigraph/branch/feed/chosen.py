@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from omnigraph.branch.delta import Op
 from omnigraph.branch.diff import KINDS, OPS
 from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.lookup import type_named
+from omnigraph.schema.catalog import Catalog, GraphType, type_named
 
 DIGEST_LENGTH = 16
 

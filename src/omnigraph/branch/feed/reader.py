@@ -18,8 +18,7 @@ from typing import Any
 
 from omnigraph.branch.feed.blocks import BlockReader, Cause, ChangeBlock, PageSize, Room, within
 from omnigraph.branch.feed.chosen import ChangeFilter, Wish
-from omnigraph.branch.feed.gaps import telling_gaps
-from omnigraph.branch.feed.line import following, genesis, left_behind
+from omnigraph.branch.feed.line import following, genesis, left_behind, telling_gaps
 from omnigraph.branch.feed.tokens import (
     BlockToken,
     CursorBinding,
@@ -31,10 +30,9 @@ from omnigraph.branch.feed.tokens import (
 )
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.kept import telling_reclaimed
-from omnigraph.manifest.lookup import commit_named
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
-from omnigraph.manifest.targets import Target, find_commit
+from omnigraph.manifest.targets import Target, commit_named, find_commit
 from omnigraph.schema.catalog import Catalog
 
 EXAMINED, EXAMINED_MAX = 128, 512

@@ -40,7 +40,7 @@ from omnigraph.branch.merge.images import (
     spread,
 )
 from omnigraph.branch.merge.threeway import virtual
-from omnigraph.branch.parallel import both
+from omnigraph.branch.pace import both
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.catalog import GraphType

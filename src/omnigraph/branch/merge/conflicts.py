@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from omnigraph.branch.merge.images import ENDPOINTS
 from omnigraph.errors import MergeConflictError
-from omnigraph.rules.words import text_of
+from omnigraph.manifest.snapshot import GraphCommit, TableChange
+from omnigraph.rules.findings import text_of
 from omnigraph.schema.json_text import json_objects
 
 Record = Mapping[str, Any]
@@ -223,3 +224,65 @@ def _listed(parts: Sequence[str]) -> str:
     more = len(parts) - PROPERTIES_SHOWN_MAX
     rest = f"; and {more} more" if more > 0 else ""
     return "; ".join(parts[:PROPERTIES_SHOWN_MAX]) + rest
+
+
+# -- result ----------------------------------------------------------------------------------------
+# What a merge did, or would do.
+
+
+class MergeOutcome(StrEnum):
+    """How a merge ended."""
+
+    UP_TO_DATE = "already_up_to_date"
+    """There was nothing to merge: no commit."""
+    FAST_FORWARD = "fast_forward"
+    """The target had nothing of its own: it shows the state of the source."""
+    MERGED = "merged"
+    CONFLICTS = "conflicts"
+    """Only of dry runs: a merge would be refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeResult:
+    """What a merge did."""
+
+    outcome: MergeOutcome
+    source: str
+    """What was merged: a branch, a tag or a commit, as it was named."""
+    target: str
+    source_commit: str
+    base_commits: tuple[str, ...]
+    """The common ancestors that were compared with; several after criss-cross merges."""
+    commit: GraphCommit | None
+    """None when nothing was published."""
+    changes: Mapping[str, TableChange]
+    """What it did to the target, by table key."""
+    conflicts: tuple[MergeConflict, ...] = ()
+    """Only of dry runs."""
+    dry_run: bool = False
+    branch_deleted: bool | None = None
+    """Whether the source was deleted; None when it was not asked for."""
+    branch_delete_error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of ``branch merge --json``."""
+        body: dict[str, Any] = {
+            "outcome": str(self.outcome),
+            "source": self.source,
+            "target": self.target,
+            "source_commit_id": self.source_commit,
+            "base_commit_ids": list(self.base_commits),
+            "commit": self.commit.to_dict() if self.commit is not None else None,
+            "changes": {
+                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
+                for key, c in self.changes.items()
+            },
+            "merge_conflicts": [c.to_dict() for c in self.conflicts],
+        }
+        if self.dry_run:
+            body["dry_run"] = True
+        if self.branch_deleted is not None:
+            body["branch_deleted"] = self.branch_deleted
+        if self.branch_delete_error is not None:
+            body["branch_delete_error"] = self.branch_delete_error
+        return body

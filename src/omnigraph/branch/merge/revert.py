@@ -11,20 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omnigraph.branch.merge.conflicts import SideNames
+from omnigraph.branch.diff import Diff
+from omnigraph.branch.merge.conflicts import MergeResult, SideNames
 from omnigraph.branch.merge.resolve import Decisions, Resolution, as_resolutions
-from omnigraph.branch.merge.result import MergeResult
 from omnigraph.branch.merge.run import ThreeWay, carry_out
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ErrorKind, UsageError
 from omnigraph.manifest.kept import check_kept
 from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.targets import Target, find_commit
 from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.plan import check_lineage_text
-from omnigraph.write.request import Requires, WriteRequest
+from omnigraph.write.publish import publish
+from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.txn import WriteTxn
 
 REVERT_ID_LENGTH = 10
@@ -92,3 +93,44 @@ def revert(
         requires=Requires.NEWEST_HEAD | Requires.OWN_DECISION,
     )
     return carry_out(repository, work, request, dry_run=dry_run)
+
+
+# -- reset -----------------------------------------------------------------------------------------
+# Setting a branch back to a state that it, or another branch, has shown.
+#
+# The state is shown again by pointing at it; nothing is copied. The new commit follows the commit
+# of that state, so what came after it is no longer in the branch's history. It still exists: by its
+# id, by a tag or on another branch it can be read until it is reclaimed.
+
+
+def reset_branch(
+    repository: Repository,
+    branch: str,
+    target: Snapshot,
+    *,
+    actor: str | None = None,
+    message: str | None = None,
+    expected_commit: str | None = None,
+) -> Receipt:
+    """Make a branch show ``target`` again. Nothing happens if that is its head already."""
+    head = repository.head(branch).snapshot
+    if head.head.id == target.head.id:
+        return Receipt(commit=None, changes={}, attempts=1)
+
+    def prepare(txn: WriteTxn) -> Adoption:
+        changes = Diff(repository, txn.snapshot, target).counts
+        return Adoption(snapshot=target, changes=changes, rewinds=True)
+
+    return publish(
+        repository,
+        WriteRequest(
+            kind="reset",
+            branch=branch,
+            prepare=prepare,
+            actor=actor,
+            message=message,
+            # What is left behind is what was looked at: a commit in between would vanish unseen.
+            expected_commit=expected_commit or head.head.id,
+            requires=Requires.COMMIT | Requires.NEWEST_HEAD,
+        ),
+    )

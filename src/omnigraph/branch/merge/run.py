@@ -14,9 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.merge.conflicts import EntityName, MergeConflict, SideNames, refusal
+from omnigraph.branch.merge.conflicts import (
+    EntityName,
+    MergeConflict,
+    MergeOutcome,
+    MergeResult,
+    SideNames,
+    refusal,
+)
 from omnigraph.branch.merge.history import best_ancestors
-from omnigraph.branch.merge.plan import MergePlan
 from omnigraph.branch.merge.resolve import (
     Decisions,
     Resolution,
@@ -25,10 +31,9 @@ from omnigraph.branch.merge.resolve import (
     as_resolutions,
     leftover,
 )
-from omnigraph.branch.merge.result import MergeOutcome, MergeResult
 from omnigraph.branch.merge.rules import Broken, CheckedMerge, rule_conflicts, ruled
 from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema, with_kept
-from omnigraph.branch.merge.tables import Undo
+from omnigraph.branch.merge.tables import MergePlan, Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
 from omnigraph.manifest.kept import telling_reclaimed

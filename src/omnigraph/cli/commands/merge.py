@@ -24,8 +24,8 @@ from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
+    from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.merge.resolve import Resolution
-    from omnigraph.branch.merge.result import MergeResult
 
 
 _decision_options = all_of(
@@ -167,7 +167,7 @@ def revert_command(
 
 
 def _carry_out(settings: Settings, run: Callable[[Graph], MergeResult], *, verb: str) -> None:
-    from omnigraph.branch.merge.result import MergeOutcome
+    from omnigraph.branch.merge.conflicts import MergeOutcome
 
     with settings.graph(writing=True) as graph:
         result = run(graph)

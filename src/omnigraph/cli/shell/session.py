@@ -27,8 +27,7 @@ from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.ast import Mutation
 from omnigraph.query.params import parse_params
 from omnigraph.query.parse import parse_queries
-from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType
-from omnigraph.schema.lookup import type_named
+from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, type_named
 
 COMMITS_SHOWN = 10
 HELP = """\

@@ -17,8 +17,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict
-from omnigraph.branch.merge.result import MergeOutcome, MergeResult
+from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, MergeOutcome, MergeResult
 from omnigraph.cli.answers import Merged
 from omnigraph.cli.lines import (
     ID_STYLE,

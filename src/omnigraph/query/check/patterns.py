@@ -21,11 +21,10 @@ from omnigraph.query.check.comparisons import (
     single_type,
 )
 from omnigraph.query.check.constants import compatible, fit
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import Bound, Context, Scope
 from omnigraph.query.check.expressions import conjuncts
 from omnigraph.query.check.given import given_value
-from omnigraph.query.check.match_place import BlockCheck, MatchPlace
-from omnigraph.query.check.scope import Bound, Scope
+from omnigraph.query.check.places import BlockCheck, MatchPlace
 from omnigraph.query.check.traversals import TraversalStep, resolve
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import NodeType, Scalar

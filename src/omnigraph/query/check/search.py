@@ -18,9 +18,8 @@ from omnigraph.query.check.constants import (
     list_literal,
     single,
 )
-from omnigraph.query.check.context import Context
+from omnigraph.query.check.context import Bound, Context, Scope
 from omnigraph.query.check.expressions import TEXT_TESTS, arguments
-from omnigraph.query.check.scope import Bound, Scope
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import NodeType, PropertyType, Scalar
 from omnigraph.schema.property_values import nearest_f32

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
-from omnigraph.query.check.context import Context
-from omnigraph.query.check.scope import Bound
+from omnigraph.query.check.context import Bound, Context
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import EdgeType
 

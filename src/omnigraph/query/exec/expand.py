@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from omnigraph.query.exec.frame import EdgeBinding, Frame, Index, Mask, NodeBinding
+from omnigraph.query.exec.frame import EXACT, EdgeBinding, Frame, Index, Mask, NodeBinding, times
 from omnigraph.query.exec.limits import Guard
-from omnigraph.query.exec.weights import EXACT, times
 from omnigraph.query.exec.world import EdgeTable
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
 from omnigraph.query.topology.adjacency import TARGET_BITS, TARGET_MASK, Adjacency

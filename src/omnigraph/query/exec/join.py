@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.query.exec.aggregate import codes_of
-from omnigraph.query.exec.frame import Frame, Index, NodeBinding
-from omnigraph.query.exec.grouping import Codes, group
+from omnigraph.query.exec.aggregate import Codes, codes_of, group
+from omnigraph.query.exec.frame import Binding, Frame, Index, NodeBinding, summed, times
 from omnigraph.query.exec.limits import Guard
-from omnigraph.query.exec.weights import summed, times
 
 WHERE = "combining parts of the pattern that no traversal connects"
 
@@ -95,3 +93,59 @@ def compact(frame: Frame, keep: tuple[str, ...], *, counted: bool) -> Frame:
     if not counted:
         return Frame(small.length, small.bindings, tags=small.tags, scores=small.scores)
     return small.weighted(summed(groups.of_row, frame.weights, groups.count))
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+# Inner blocks: run once for all rows of the enclosing frame, then matched back to them.
+#
+# A block starts from the rows of the enclosing frame, each tagged with its number. What comes out
+# of it carries the tags: rows that appear have a solution, their weights say how many.
+
+
+TAG = "#outer"
+SHARE_MIN = 32
+"""From so many rows on it pays to look whether several ask the same question."""
+
+
+def outer_frame(frame: Frame, variables: tuple[str, ...]) -> Frame:
+    """The rows of a frame as the start of a block."""
+    small = frame.only(variables)
+    return Frame(frame.length, small.bindings, tags={TAG: np.arange(frame.length)})
+
+
+def solutions(frame: Frame, variables: tuple[str, ...], inside: Callable[[Frame], Frame]) -> Index:
+    """How many solutions a block has for each row; asked once for rows with equal variables."""
+    if frame.length >= SHARE_MIN:
+        groups = group([frame.bindings[v].identity for v in variables], frame.length)
+        if groups.count * 2 <= frame.length:
+            asked = frame.only(variables).take(groups.first)
+            return _counts(asked, variables, inside)[groups.of_row]
+    return _counts(frame, variables, inside)
+
+
+def _counts(frame: Frame, variables: tuple[str, ...], inside: Callable[[Frame], Frame]) -> Index:
+    found = inside(outer_frame(frame, variables))
+    return summed(found.tags[TAG], found.weights, frame.length)
+
+
+def attach(frame: Frame, inside: Frame, variables: tuple[str, ...]) -> Frame:
+    """Left outer join: rows without a solution stay once, with nulls."""
+    tags = inside.tags[TAG]
+    lonely = np.ones(frame.length, np.bool_)
+    lonely[tags] = False
+    alone = np.flatnonzero(lonely)
+    index = np.concatenate([tags, alone])
+    places = np.concatenate([np.arange(inside.length), np.full(len(alone), -1)])
+    # Rows stay in the order of the rows they come from.
+    order = np.argsort(index, kind="stable")
+    grown = frame.take(index[order])
+    added: dict[str, Binding] = {
+        name: inside.bindings[name].with_nulls(places[order]) for name in variables
+    }
+    return Frame(
+        grown.length,
+        {**grown.bindings, **added},
+        tags=grown.tags,
+        weights=grown.weights,
+        scores=grown.scores,
+    )

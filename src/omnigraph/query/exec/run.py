@@ -17,12 +17,10 @@ import pyarrow as pa
 from omnigraph.errors import InternalError, ParameterError
 from omnigraph.query import typed
 from omnigraph.query.exec import expand as traversal
-from omnigraph.query.exec.aggregate import Grouped, codes_of
-from omnigraph.query.exec.blocks import attach, outer_frame, solutions
+from omnigraph.query.exec.aggregate import Grouped, codes_of, distinct_count, group
 from omnigraph.query.exec.evaluate import Values, evaluate, holds
 from omnigraph.query.exec.frame import Frame, Index, Mask, NodeBinding
-from omnigraph.query.exec.grouping import distinct_count, group
-from omnigraph.query.exec.join import compact, equal_rows, product
+from omnigraph.query.exec.join import attach, compact, equal_rows, outer_frame, product, solutions
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.order import SortKey, downwards, order_rows, sortable
 from omnigraph.query.exec.outputs import objects, plain, whole_number

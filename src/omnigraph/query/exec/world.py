@@ -21,10 +21,15 @@ from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
-from omnigraph.query.exec.columns import FETCH_COST, FETCHED_ROW_COST, KeptColumn, TableColumns
+from omnigraph.query.exec.columns import (
+    FETCH_COST,
+    FETCHED_ROW_COST,
+    KeptColumn,
+    TableColumns,
+    TextIndexes,
+)
 from omnigraph.query.exec.outputs import result_schema
 from omnigraph.query.exec.pushdown import lance_filters
-from omnigraph.query.exec.text_indexes import TextIndexes
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import EdgeTopology, Side
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices

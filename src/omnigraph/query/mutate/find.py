@@ -7,16 +7,24 @@ Only what is needed is read: the columns of the condition first, whole rows for 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.query import typed
-from omnigraph.query.exec.evaluate import Values, holds
-from omnigraph.query.mutate.access import access
+from omnigraph.query.exec import numbers
+from omnigraph.query.exec.evaluate import Values, holds, is_constant, number_of
 from omnigraph.query.mutate.base import Base, MutationRows, Positions, where_columns
-from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import GraphType
+from omnigraph.rules.identity import identity_members
+from omnigraph.schema.arrow import arrow_type, table_schema
+from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
+from omnigraph.schema.identity import canonical_ids, is_keyed
 
 NOTHING: Positions = np.empty(0, np.int64)
 
@@ -89,3 +97,116 @@ def _find(
     rows = base.rows_at(key, positions, columns)
     mask = holds(where, MutationRows(rows), values)
     return positions[mask], rows.filter(pa.array(mask))
+
+
+# -- access ----------------------------------------------------------------------------------------
+# Which rows a condition can be true for, as far as keys and endpoints tell.
+#
+#     where -> [access] -> ids, or endpoints, to look up; nothing: the table is scanned
+#
+# The answer may name rows that do not match (the whole condition is still evaluated on what is
+# found) but never leaves one out.
+
+
+LOOKUPS_MAX = 10_000
+"""Beyond so many combinations of key members a scan is the better plan."""
+
+_TEXT = PropertyType(scalar=Scalar.STRING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """Only rows whose column has one of these values can match."""
+
+    column: str
+    """``id``, or on edges ``src`` or ``dst``."""
+    values: frozenset[str]
+
+
+def access(graph_type: GraphType, where: typed.Expr, values: Values) -> Lookup | None:
+    """The best lookup that a condition allows."""
+    if isinstance(where, typed.Or):
+        return _union([access(graph_type, o, values) for o in where.operands])
+    conjuncts = where.operands if isinstance(where, typed.And) else (where,)
+    found = [
+        lookup
+        for lookup in (access(graph_type, c, values) for c in conjuncts if isinstance(c, typed.Or))
+        if lookup is not None
+    ]
+    bound = _bound(graph_type, conjuncts, values)
+    columns = ("id", "src", "dst") if isinstance(graph_type, EdgeType) else ("id",)
+    found += [Lookup(column=c, values=frozenset(bound[c])) for c in columns if c in bound]
+    members = identity_members(graph_type)
+    if is_keyed(graph_type) and all(m in bound for m in members):
+        count = prod(len(bound[m]) for m in members)
+        if count <= LOOKUPS_MAX:
+            found.append(_by_key(graph_type, members, bound))
+    if not found:
+        return None
+    return min(found, key=lambda lookup: (lookup.column != "id", len(lookup.values)))
+
+
+def _union(lookups: list[Lookup | None]) -> Lookup | None:
+    known = [lookup for lookup in lookups if lookup is not None]
+    if not known or len(known) < len(lookups) or len({lookup.column for lookup in known}) > 1:
+        return None
+    return Lookup(column=known[0].column, values=frozenset().union(*(k.values for k in known)))
+
+
+def _bound(
+    graph_type: GraphType, conjuncts: Iterable[typed.Expr], values: Values
+) -> Mapping[str, tuple[Any, ...]]:
+    """Columns that a conjunct pins to a few values, in the form that the column stores."""
+    bound: dict[str, tuple[Any, ...]] = {}
+    for conjunct in conjuncts:
+        column, wanted = _pinned(conjunct, values)
+        if column is None:
+            continue
+        stored = tuple(dict.fromkeys(_stored(graph_type, column, wanted)))
+        if column not in bound or len(stored) < len(bound[column]):
+            bound[column] = stored
+    return bound
+
+
+def _pinned(expr: typed.Expr, values: Values) -> tuple[str | None, tuple[Any, ...]]:
+    match expr:
+        case typed.Compare(op="=", left=typed.Prop(column=c), right=right) if is_constant(right):
+            return c, (values.of(right),)
+        case typed.Compare(op="=", left=left, right=typed.Prop(column=c)) if is_constant(left):
+            return c, (values.of(left),)
+        case typed.InList(item=typed.Prop(column=c), values=listed) if is_constant(listed):
+            return c, values.of(listed) or ()
+        case _:
+            return None, ()
+
+
+def _stored(graph_type: GraphType, column: str, wanted: tuple[Any, ...]) -> Iterable[Any]:
+    """The wanted values in the column's type; those that it cannot hold match nothing."""
+    kind = graph_type.by_name[column].type if column in graph_type.by_name else _TEXT
+    arrow = arrow_type(kind)
+    for value in wanted:
+        if value is None or not numbers.is_plain(arrow):
+            stored = value
+        else:
+            stored = numbers.fitted(numbers.dtype_of(arrow), number_of(value))
+        if stored is not None:
+            yield stored
+
+
+def _by_key(
+    graph_type: GraphType, members: tuple[str, ...], bound: Mapping[str, tuple[Any, ...]]
+) -> Lookup:
+    rows = list(product(*(bound[m] for m in members)))
+    columns: dict[str, pa.Array] = {}
+    for place, member in enumerate(members):
+        declared = graph_type.by_name.get(member)
+        arrow = arrow_type(declared.type if declared is not None else _TEXT)
+        stored = [row[place] for row in rows]
+        if numbers.is_plain(arrow):
+            # Days and instants are numbers here; their column is made from those.
+            plain = pa.from_numpy_dtype(numbers.dtype_of(arrow))
+            columns[member] = pa.array(stored, plain).cast(arrow)
+        else:
+            columns[member] = pa.array(stored, arrow)
+    ids = canonical_ids(graph_type, pa.table(columns))
+    return Lookup(column="id", values=frozenset(ids.to_pylist()))

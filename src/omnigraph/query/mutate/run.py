@@ -19,8 +19,7 @@ from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.base import Base
-from omnigraph.query.mutate.deletes import delete, type_of
-from omnigraph.query.mutate.writes import Numbered, write_type
+from omnigraph.query.mutate.writes import Numbered, delete, type_of, write_type
 from omnigraph.rules.table_delta import TableDelta
 from omnigraph.schema.catalog import Catalog
 from omnigraph.write.delta import GraphDelta

@@ -8,26 +8,27 @@ worked through by itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import ConstraintError, ErrorKind, InternalError, Violation
+from omnigraph.arrow.sets import union
+from omnigraph.errors import ConstraintError, ErrorKind, InternalError, ParameterError, Violation
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values, holds
 from omnigraph.query.mutate.base import Base, MutationRows
-from omnigraph.query.mutate.cells import cells
-from omnigraph.query.mutate.find import find_rows, whole_rows
+from omnigraph.query.mutate.find import find_ids, find_rows, whole_rows
 from omnigraph.query.mutate.images import Images
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.catalog import Catalog, EntityKind, GraphType, PropertyType, Scalar
 from omnigraph.schema.identity import canonical_ids, is_keyed
+from omnigraph.schema.property_values import ValueRefused, converter, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,3 +196,125 @@ def _taken(graph_type: GraphType, entity_id: str) -> Violation:
         entity_id=entity_id,
         property_name="id",
     )
+
+
+# -- cells -----------------------------------------------------------------------------------------
+# Assigned values as cells of their column.
+#
+#     assignment, parameters -> [cells] -> Python values that ``pa.array`` takes for the column
+#
+# Literals were fitted when the query was checked; what a parameter brings is only known now.
+# Numbers change their kind without loss or not at all. A decimal may be rounded to the width of its
+# column, as in a load.
+
+
+_ID = PropertyType(scalar=Scalar.STRING)
+
+
+def cells(
+    graph_type: GraphType, assignments: tuple[typed.Assignment, ...], values: Values
+) -> dict[str, Any]:
+    """The assigned columns with their values; None clears."""
+    return {a.column: _cell(graph_type, a, values) for a in assignments}
+
+
+def _cell(graph_type: GraphType, assignment: typed.Assignment, values: Values) -> Any:
+    value = values.of(assignment.value)
+    if value is None:
+        return None
+    prop = graph_type.by_name.get(assignment.column)
+    # The endpoints of an edge, and the id where it is no declared property, are texts.
+    kind = prop.type if prop is not None else _ID
+    try:
+        return converter(kind)(_fitted(kind, value))
+    except ValueRefused as refused:
+        raise ParameterError(
+            f"{_source(assignment)}{graph_type.name}.{assignment.column}: {refused}",
+            details={"type": graph_type.name, "property": assignment.column},
+        ) from None
+
+
+def _source(assignment: typed.Assignment) -> str:
+    given = assignment.value
+    return f"parameter ${given.name} for " if isinstance(given, typed.Param) else ""
+
+
+def _fitted(kind: PropertyType, value: Any) -> Any:
+    """Whole numbers for integer columns, floats for float columns, where that loses nothing."""
+    if kind.vector_size is not None:
+        return value
+    if isinstance(value, tuple) and kind.is_list:
+        return [_fitted_number(kind.scalar, v) for v in cast("tuple[Any, ...]", value)]
+    return _fitted_number(kind.scalar, value)
+
+
+def _fitted_number(scalar: Scalar, value: Any) -> Any:
+    if scalar.is_integer and isinstance(value, float):
+        if not value.is_integer():
+            raise ValueRefused(f"{shown(value)} is not a whole number, as {scalar} needs it")
+        return int(value)
+    if scalar.is_float and isinstance(value, int) and not isinstance(value, bool):
+        try:
+            near = float(np.float32(value)) if scalar is Scalar.F32 else float(value)
+        except OverflowError:
+            near = None
+        if near != value:
+            raise ValueRefused(f"{shown(value)} has no exact {scalar}")
+        return near
+    return value
+
+
+# -- deletes ---------------------------------------------------------------------------------------
+# Deletes: which entities go, and which edges go with them.
+#
+#     delete statements -> [deletes] -> ids to remove, by table
+#
+# A node takes every edge with it that starts or ends there, whatever its type. Each entity is
+# counted once, whichever statements and cascades reach it.
+
+
+def type_of(catalog: Catalog, kind: EntityKind, name: str) -> GraphType:
+    """The type that a statement names."""
+    return catalog.nodes[name] if kind == "node" else catalog.edges[name]
+
+
+def delete(
+    catalog: Catalog, statements: Sequence[typed.Delete], base: Base, values: Values
+) -> dict[str, TableDelta]:
+    """The removals of all statements. A statement sees no row that an earlier one removed, and a
+    condition speaks of one row alone: so all may look at the committed rows."""
+    found: dict[str, list[pa.Array]] = {}
+    for statement in statements:
+        graph_type = type_of(catalog, statement.kind, statement.type_name)
+        ids = find_ids(base, graph_type, statement.where, values)
+        found.setdefault(graph_type.table_key, []).append(ids)
+    gone = {key: union(parts) for key, parts in found.items()}
+    for key, ids in _incident(catalog, gone, base).items():
+        gone[key] = union([gone[key], *ids]) if key in gone else union(ids)
+    return {
+        t.table_key: TableDelta(
+            type=t,
+            mode=WriteMode.MERGE,
+            rows=table_schema(t).empty_table(),
+            removed=gone[t.table_key],
+        )
+        for t in catalog.types()
+        if len(gone.get(t.table_key, ()))
+    }
+
+
+def _incident(
+    catalog: Catalog, gone: Mapping[str, pa.StringArray], base: Base
+) -> dict[str, list[pa.ChunkedArray]]:
+    """Edges that start or end at a node that goes. A lookup per edge column."""
+    edges: dict[str, list[pa.ChunkedArray]] = {}
+    for node in catalog.nodes.values():
+        ids = gone.get(node.table_key)
+        if ids is None or not len(ids):
+            continue
+        for edge in catalog.edges_at(node.name):
+            for column, end in (("src", edge.source), ("dst", edge.target)):
+                if end == node.name:
+                    hit = base.lookup(edge.table_key, column, ids, ("id",))
+                    edges.setdefault(edge.table_key, []).append(hit.column("id"))
+    return edges

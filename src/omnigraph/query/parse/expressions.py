@@ -15,7 +15,7 @@ import re
 from abc import ABC, abstractmethod
 
 from omnigraph.lang.cursor import ParseFailure
-from omnigraph.lang.numbers import refuse_exponent
+from omnigraph.lang.lexer import refuse_exponent
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast

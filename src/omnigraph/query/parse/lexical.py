@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, LexicalProblem, holes, tokenize
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Token, TokenKind
-from omnigraph.query.findings import QueryFindings
+from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse.codes import SyntaxCode
 
 _CODES = {kind: SyntaxCode[kind.name] for kind in LexicalKind}

@@ -6,9 +6,11 @@ state <- expressions <- clauses <- bodies <- [queries]
 from __future__ import annotations
 
 from omnigraph.lang.cursor import ParseFailure
+from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
+from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse.bodies import Bodies
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.words import BODY_WORDS, FOREIGN_PARTS, QUERY_ANNOTATIONS
@@ -206,3 +208,17 @@ class Queries(Bodies):
             while not (self.cursor.at_end or self.cursor.at_punct("{")):
                 if self.cursor.take().is_punct(")"):
                     break
+
+
+# -- parser ----------------------------------------------------------------------------------------
+# The way of a query text to its tree.
+#
+# source -> tokens -> [AST] -> check -> typed query
+
+
+def parse_queries(source: Source) -> ast.QueryFile:
+    """All queries of a text. Raises ``QueryError`` with everything that cannot be read."""
+    findings = QueryFindings(source)
+    queries = Queries(findings).file()
+    findings.raise_if_any()
+    return queries

@@ -19,7 +19,7 @@ from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
-from omnigraph.query.findings import QueryFindings
+from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.lexical import read_tokens
 from omnigraph.query.parse.words import BLOCK_PARTS, BOUNDARIES, COUNT_PARTS, STATEMENTS

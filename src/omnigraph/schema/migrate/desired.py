@@ -25,12 +25,10 @@ from omnigraph.schema.catalog import (
     InterfaceType,
     Property,
 )
+from omnigraph.schema.codes import HintCode, SchemaFindings
 from omnigraph.schema.compile import parse_schema
-from omnigraph.schema.findings import SchemaFindings
-from omnigraph.schema.literals import literal_value
-from omnigraph.schema.migrate.codes import HintCode
 from omnigraph.schema.migrate.types import TypeChange, can_copy, type_change
-from omnigraph.schema.resolve import annotation, expand, property_type
+from omnigraph.schema.resolve import annotation, expand, literal_value, property_type
 
 
 @dataclass(frozen=True, kw_only=True)

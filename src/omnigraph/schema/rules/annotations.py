@@ -13,10 +13,8 @@ from typing import Literal
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.codes import SchemaCode
-from omnigraph.schema.findings import SchemaFindings
-from omnigraph.schema.literals import literal_hint, literal_value
-from omnigraph.schema.resolve import annotation, property_type
+from omnigraph.schema.codes import SchemaCode, SchemaFindings
+from omnigraph.schema.resolve import annotation, literal_hint, literal_value, property_type
 from omnigraph.schema.words import ANNOTATIONS
 
 Place = Literal["interface property", "node property", "edge property", "node type", "edge type"]

@@ -19,8 +19,8 @@ from omnigraph.query.plan.nodes import Aggregate
 from omnigraph.schema.catalog import PropertyType
 from omnigraph.spark.lower.blocks import with_answers
 from omnigraph.spark.lower.expressions import LoweredExpressions
+from omnigraph.spark.lower.frame import total
 from omnigraph.spark.lower.lowering import LoweredScope, Lowering
-from omnigraph.spark.lower.weights import total
 
 
 def counts_rows(step: Aggregate) -> bool:

@@ -22,9 +22,8 @@ from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import SCORES
 from omnigraph.query.plan.nodes import Attach, Outer, Plan, Semi, outer_variables
-from omnigraph.spark.lower.frame import LoweredFrame
+from omnigraph.spark.lower.frame import LoweredFrame, total
 from omnigraph.spark.lower.lowering import LoweredScope, Lowering
-from omnigraph.spark.lower.weights import total
 
 _ELSEWHERE = (typed.Exists, typed.CountOf, typed.TextMatch)
 """What Spark cannot say of a row by looking at its columns."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -22,13 +23,14 @@ from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.query.exec import lists, numbers
 from omnigraph.query.exec.evaluate import Values, is_constant, number_of
+from omnigraph.query.exec.numbers import COMPARE, MIRRORED
 from omnigraph.query.exec.outputs import ID as OBJECT_ID
 from omnigraph.query.exec.outputs import visible
+from omnigraph.query.typed import CompareOp
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, PropertyType, Scalar
-from omnigraph.spark.lower.compare import compare
+from omnigraph.spark.arrow import spark_type
 from omnigraph.spark.lower.frame import Slots
-from omnigraph.spark.lower.literals import literal, number_literal, truth
 
 
 class LoweredExpressions:
@@ -198,3 +200,114 @@ def _folded(
     join: Callable[[Column, Column], Column], parts: list[Column], *, empty: bool
 ) -> Column:
     return reduce(join, parts) if parts else truth(empty)
+
+
+# -- compare ---------------------------------------------------------------------------------------
+# Comparison of two columns by what their values mean, whatever Spark types hold them.
+#
+#     expressions -> [compare] -> Spark columns
+#
+# Spark would bring a 64-bit integer and a float to a common type and lose digits on the way. Here
+# no operand is rounded: the float is split into its floor, which an integer can hold, and the
+# question whether anything is left.
+
+
+_WIDE = (Scalar.I64, Scalar.U64)
+"""Integers that a 64-bit float does not hold."""
+_HALF = 2.0**63
+
+
+def compare(op: CompareOp, left: Column, one: Scalar, right: Column, other: Scalar) -> Column:
+    """``left op right`` for columns of these types; unknown where a side is null."""
+    if one is other or not one.is_numeric:
+        return COMPARE[op](left, right)
+    if one in _WIDE and other.is_float:
+        return COMPARE[op](_order(left, one, right.cast("double")), F.lit(0))
+    if one.is_float and other in _WIDE:
+        return COMPARE[MIRRORED[op]](_order(right, other, left.cast("double")), F.lit(0))
+    common = _common(one, other)
+    return COMPARE[op](left.cast(common), right.cast(common))
+
+
+def _common(one: Scalar, other: Scalar) -> str:
+    """A Spark type that holds every value of both; one of them is narrow, or both are integers."""
+    if one.is_float or other.is_float:
+        return "double"
+    return "decimal(20,0)" if Scalar.U64 in (one, other) else "bigint"
+
+
+def _order(whole: Column, kind: Scalar, double: Column) -> Column:
+    """-1, 0 or 1 as 64-bit integers stand to doubles; null where one is."""
+    low, high = (-_HALF, _HALF) if kind is Scalar.I64 else (0.0, 2 * _HALF)
+    inside = (double >= F.lit(low)) & (double < F.lit(high))
+    # Nothing outside the range is ever cast: that is an error or a wrong number, as Spark is set.
+    near = F.when(inside, double).otherwise(F.lit(0.0))
+    floor = _floor(near, kind)
+    order = (
+        F.when(whole > floor, F.lit(1))
+        .when(whole < floor, F.lit(-1))
+        # A whole number that was made from a double is that double again.
+        .when(near > floor.cast("double"), F.lit(-1))
+        .otherwise(F.lit(0))
+    )
+    outside = F.when(double < F.lit(low), F.lit(1)).otherwise(F.lit(-1))
+    known = whole.isNotNull() & double.isNotNull()
+    return F.when(known, F.when(inside, order).otherwise(outside))
+
+
+def _floor(near: Column, kind: Scalar) -> Column:
+    """The whole number below, as an integer of the kind; exact for every double in its range."""
+    if kind is Scalar.I64:
+        return F.floor(near)
+    # Half of the range is beyond Spark's integers; above it doubles are multiples of 2048.
+    upper = near >= F.lit(_HALF)
+    rest = F.floor(F.when(upper, near - F.lit(_HALF)).otherwise(near)).cast("decimal(20,0)")
+    offset = F.when(upper, number_literal(2**63, Scalar.U64)).otherwise(
+        number_literal(0, Scalar.U64)
+    )
+    return (rest + offset).cast("decimal(20,0)")
+
+
+# -- literals --------------------------------------------------------------------------------------
+# Values of the query language as Spark literals.
+#
+#     constants, parameters -> [literals] -> expressions
+#
+# Days and instants are made from the integers that they are stored as. Spark's own way from Python
+# goes through the calendar and the time zone of the process, which old days do not survive.
+
+
+def literal(value: Any, kind: PropertyType) -> Column:
+    """A constant in a Spark column's type; ``kind`` is the type that the language gives it."""
+    if value is None:
+        return F.lit(None).cast(spark_type(arrow_type(kind)))
+    if kind.is_list or kind.scalar is Scalar.VECTOR:
+        scalar = Scalar.F32 if kind.scalar is Scalar.VECTOR else kind.scalar
+        one = PropertyType(scalar=scalar, nullable=True)
+        return F.array(*(literal(v, one) for v in value)).cast(spark_type(arrow_type(kind)))
+    if kind.scalar in (Scalar.STRING, Scalar.BLOB):
+        return F.lit(value)
+    return number_literal(number_of(value), kind.scalar)
+
+
+def number_literal(value: float, scalar: Scalar) -> Column:
+    """A number, truth value, day or instant from the number that its column holds."""
+    return _NUMBERS[scalar](value)
+
+
+def truth(value: bool | None) -> Column:
+    """True, false or unknown."""
+    return F.lit(value).cast("boolean")
+
+
+_NUMBERS: dict[Scalar, Callable[[Any], Column]] = {
+    Scalar.BOOL: lambda value: F.lit(bool(value)),
+    Scalar.I32: lambda value: F.lit(int(value)).cast("int"),
+    Scalar.I64: lambda value: F.lit(int(value)).cast("bigint"),
+    Scalar.U32: lambda value: F.lit(int(value)).cast("bigint"),
+    Scalar.U64: lambda value: F.lit(Decimal(int(value))).cast("decimal(20,0)"),
+    Scalar.F32: lambda value: F.lit(float(value)).cast("float"),
+    Scalar.F64: lambda value: F.lit(float(value)).cast("double"),
+    Scalar.DATE: lambda value: F.date_from_unix_date(F.lit(int(value)).cast("int")),
+    Scalar.DATETIME: lambda value: F.timestamp_millis(F.lit(int(value)).cast("bigint")),
+}

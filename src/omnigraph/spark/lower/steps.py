@@ -20,11 +20,10 @@ from omnigraph.query.plan import nodes as steps
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.spark.lower.aggregate import aggregate
 from omnigraph.spark.lower.blocks import attach, filtered, outer_rows, semi, with_answers
-from omnigraph.spark.lower.frame import LoweredFrame, searches
+from omnigraph.spark.lower.frame import LoweredFrame, searches, times, total
 from omnigraph.spark.lower.lowering import LoweredScope, Lowering, MakeFrame
 from omnigraph.spark.lower.order import order_bindings, order_outputs
 from omnigraph.spark.lower.traverse import close, degrees, expand
-from omnigraph.spark.lower.weights import times, total
 
 # ---------------------------------------------------------------- rows that bind variables
 

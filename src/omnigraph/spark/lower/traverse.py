@@ -17,10 +17,9 @@ from pyspark.sql import functions as F
 from omnigraph.query import typed
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
 from omnigraph.spark.lower.blocks import filtered
-from omnigraph.spark.lower.frame import LoweredFrame, searches
+from omnigraph.spark.lower.frame import LoweredFrame, searches, times
 from omnigraph.spark.lower.lowering import LoweredScope, Lowering
 from omnigraph.spark.lower.sources import Hops
-from omnigraph.spark.lower.weights import times
 
 HOPS_AHEAD = 3
 """So many hops are planned before one looks whether there is anything left to find."""

@@ -10,8 +10,8 @@ import pytest
 import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.exec import coverage
-from omnigraph.query.exec.coverage import SearchedText, searched
+from omnigraph.query.exec import rank
+from omnigraph.query.exec.rank import SearchedText, searched
 from omnigraph.results import IndexNotice
 from omnigraph.storage.indexing import VECTORS_MIN, IndexKind, IndexSpec
 from omnigraph.upkeep.indexes import wanted_indexes
@@ -51,7 +51,7 @@ def graph(tmp_path: Path) -> Iterator[omnigraph.Graph]:
 @pytest.fixture
 def small_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few rows were many."""
-    monkeypatch.setattr(coverage, "NOTED_ROWS", dict.fromkeys(coverage.NOTED_ROWS, 10))
+    monkeypatch.setattr(rank, "NOTED_ROWS", dict.fromkeys(rank.NOTED_ROWS, 10))
 
 
 def told(notices: tuple[IndexNotice, ...]) -> list[tuple]:

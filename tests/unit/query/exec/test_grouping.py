@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.query.exec import grouping
-from omnigraph.query.exec.grouping import distinct_count, group
+from omnigraph.query.exec import aggregate
+from omnigraph.query.exec.aggregate import distinct_count, group
 
 FAR = 2**61
 codes = st.one_of(st.integers(-1, 3), st.sampled_from([-1, 0, 5000, 2**31, FAR, 2**62, 2**63 - 2]))
@@ -29,9 +29,9 @@ def test_rows_with_equal_keys_are_together(case, limits):
     # A least of -1 beside a greatest near 2^63 is more than 64 bits apart; codes never mix them.
     keys = [k if not len(k) or k.min() >= 0 else np.minimum(k, FAR) for k in keys]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "DENSE", limits[0])
-        patch.setattr(grouping, "DENSE_MIN", limits[1])
-        patch.setattr(grouping, "FEW", limits[2])
+        patch.setattr(aggregate, "DENSE", limits[0])
+        patch.setattr(aggregate, "DENSE_MIN", limits[1])
+        patch.setattr(aggregate, "FEW", limits[2])
         groups = group(keys, length)
         counted = distinct_count(keys, length)
     rows = list(zip(*(k.tolist() for k in keys), strict=True)) if keys else [()] * length

@@ -34,7 +34,7 @@ from omnigraph.query.exec.pushdown import to_lance_filter
 from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.storage.physical import FILE_FORMAT, physical_table
+from omnigraph.storage.layout import FILE_FORMAT, physical_table
 
 LENGTH = 60
 UNSIGNED = (Scalar.U32, Scalar.U64)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import LimitError
-from omnigraph.query.exec.weights import COUNT_MAX, summed, times
+from omnigraph.query.exec.frame import COUNT_MAX, summed, times
 
 numbers = st.one_of(st.integers(0, 9), st.integers(0, COUNT_MAX), st.sampled_from([2**31, 2**32]))
 NEARLY = COUNT_MAX - COUNT_MAX // 2**45

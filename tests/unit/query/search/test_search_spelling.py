@@ -6,7 +6,7 @@ import search_reference as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.query.search.spelling import Spelling
+from omnigraph.query.search.text_index import Spelling
 
 word = st.text(alphabet="abc\u00e9\u6771\U0001f600", min_size=1, max_size=9)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topology_support import Versions, node_rows
 
-from omnigraph.storage.columns import ColumnCache, ColumnPart
+from omnigraph.storage.table_memory import ColumnCache, ColumnPart
 
 
 def column(*values) -> pa.ChunkedArray:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from topology_support import Versions, node_rows
 
-from omnigraph.storage.columns import ColumnCache
 from omnigraph.storage.layout import Fragment, Layout
+from omnigraph.storage.table_memory import ColumnCache
 from omnigraph.storage.tables import Table
 
 

@@ -1,0 +1,156 @@
+"""Staging rows that replace others, or their deletion, when it is known where those lie.
+
+Lance's own upsert reads the ids of the whole table again to find out. Here the places are known
+from the check that the ids exist: the old rows are marked, the new ones written as files beside
+them, with the identity of the rows they replace. Nothing of the table is read but that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation
+from lance.fragment import RowIdSequence
+
+from omnigraph.arrow.compute import pc
+from omnigraph.storage.changes import StagedFiles
+from omnigraph.storage.layout import (
+    OFFSET_BITS,
+    OFFSET_MASK,
+    Addresses,
+    Fragment,
+    Layout,
+    Offsets,
+    Positions,
+)
+
+RowIds = npt.NDArray[np.uint64]
+PICKED_FRACTION = 16
+"""From one row in so many on a scan is faster than picking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """Rows of a change beside the rows of a version that have their ids."""
+
+    replacing: pa.Table
+    """In the order of ``places``."""
+    places: Positions
+    """Of the rows that are replaced, ascending."""
+    new: pa.Table
+
+
+def match(rows: pa.Table, places: Positions, ids: pa.Array | pa.ChunkedArray) -> Matched:
+    """Pair rows with the places, ascending, and the ids that a version has there."""
+    own = pc.index_in(ids, value_set=rows.column("id").combine_chunks())
+    known = pc.is_in(rows.column("id"), value_set=_one(ids))
+    return Matched(replacing=rows.take(own), places=places, new=rows.filter(pc.invert(known)))
+
+
+def row_ids(dataset: LanceDataset, places: Positions, row_count: int) -> RowIds:
+    """The identity of the rows at these positions, ascending."""
+    if len(places) * PICKED_FRACTION < row_count:
+        return dataset.take(pa.array(places), columns=["_rowid"])["_rowid"].to_numpy()
+    scanner = dataset.scanner(columns=[], with_row_id=True, scan_in_order=True)
+    return scanner.to_table()["_rowid"].to_numpy()[places]
+
+
+def identify(fragments: Sequence[Any], ids: RowIds) -> None:
+    """Give the rows of new files the identity of rows that they replace."""
+    start = 0
+    for fragment in fragments:
+        own = ids[start : start + fragment.physical_rows]
+        fragment.row_id_meta = RowIdSequence(own.tolist()).to_inline_metadata()
+        start += fragment.physical_rows
+
+
+def replacement(
+    dataset: LanceDataset, layout: Layout, gone: Positions, added: Sequence[StagedFiles]
+) -> Any:
+    """Mark the rows that go; the operation that also brings the files."""
+    kept, empty = marked(dataset, layout.addresses_at(gone))
+    return LanceOperation.Update(
+        removed_fragment_ids=empty,
+        updated_fragments=kept,
+        new_fragments=[fragment for files in added for fragment in files.fragments],
+    )
+
+
+def _one(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+
+
+# -- removal ---------------------------------------------------------------------------------------
+# Staging the deletion of rows whose places are known.
+#
+# Deleted rows are marked in a small file beside the data of their fragment. Where the rows lie is
+# known already, from the check that they exist, so nothing of the table is read again.
+
+
+WRITERS_MAX = 8
+_PREDICATE = "rows by address"
+"""Lance keeps the condition of a deletion for its own conflict rules, which are not used here."""
+
+
+def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
+    """Write what marks the rows at these addresses as deleted; the operation to commit."""
+    kept, empty = marked(dataset, addresses)
+    return LanceOperation.Delete(
+        updated_fragments=kept, deleted_fragment_ids=empty, predicate=_PREDICATE
+    )
+
+
+def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list[int]]:
+    """Write what marks rows as deleted: fragments that keep some, ids of those that keep none."""
+    parts = list(_by_fragment(addresses))
+
+    def mark(part: tuple[int, list[int]]) -> Any:
+        fragment_id, offsets = part
+        fragment: Any = dataset.get_fragment(fragment_id)
+        return fragment.delete_rows(offsets)
+
+    if len(parts) > 1:
+        with ThreadPoolExecutor(min(len(parts), WRITERS_MAX)) as pool:
+            found = list(pool.map(mark, parts))
+    else:
+        found = [mark(part) for part in parts]
+    kept = [fragment for fragment in found if fragment is not None]
+    return kept, [p[0] for p, fragment in zip(parts, found, strict=True) if fragment is None]
+
+
+def live_offsets(
+    dataset: LanceDataset, fragment: Fragment, read: Callable[[str], bytes | None]
+) -> Offsets:
+    """The rows of a fragment that are left: from the file that names the others.
+
+    A file in the encoding for very many is left to Lance, which goes through the fragment.
+    """
+    name = fragment.deletion
+    content = read(name) if name is not None and name.endswith(".arrow") else None
+    if content is not None:
+        rows = pa.ipc.open_file(pa.BufferReader(content)).read_all()
+        gone = rows.column(0).to_numpy().astype(np.int64)
+        if fragment.physical_rows - len(gone) == fragment.live_rows:
+            return np.delete(np.arange(fragment.physical_rows, dtype=np.int64), gone)
+    addresses = dataset.scanner(
+        columns=[],
+        with_row_address=True,
+        fragments=[dataset.get_fragment(fragment.id)],
+        scan_in_order=True,
+    ).to_table()["_rowaddr"]
+    return addresses.to_numpy().astype(np.int64) & OFFSET_MASK
+
+
+def _by_fragment(addresses: Addresses) -> Iterator[tuple[int, list[int]]]:
+    ordered = np.sort(addresses)
+    fragments = ordered >> OFFSET_BITS
+    cuts = np.flatnonzero(np.diff(fragments)) + 1
+    for part in np.split(ordered, cuts):
+        if len(part):
+            yield int(part[0] >> OFFSET_BITS), (part & OFFSET_MASK).tolist()
