@@ -19,7 +19,7 @@ import pyarrow as pa
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property, PropertyType, Scalar
 from omnigraph.testing.committed import MemoryState
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import validate
 
 PEOPLE, COMPANIES, KNOWS, WORKS_AT = 160_000, 40_000, 800_000, 200_000

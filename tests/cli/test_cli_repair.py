@@ -9,7 +9,7 @@ import pytest
 from cli_support import answer, ok, run
 
 import omnigraph
-from omnigraph.storage import sessions, staging
+from omnigraph.storage import namespace, staging
 
 PORT = '{"type":"Port","data":{"code":"%s","name":"p","berths":1}}'
 
@@ -66,7 +66,7 @@ def test_indexes_of_another_lineage_are_told_and_replaced(
     place = tmp_path / "g"
     with monkeypatch.context() as older:
         # What older releases did: the session of a version serves all that are made on it.
-        older.setattr(sessions.Succession, "claim", lambda _: True)
+        older.setattr(namespace.Succession, "claim", lambda _: True)
         older.setattr(staging, "verify_indexes", lambda *_: None)
         with omnigraph.init(place, "node N { k: String @key }") as made:
             made.load({"N": [{"k": f"x{i}"} for i in range(40)]})

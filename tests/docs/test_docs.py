@@ -32,7 +32,7 @@ from omnigraph.manifest import codec
 from omnigraph.query.check.expressions import FUNCTIONS
 from omnigraph.query.codes import EXPLANATIONS as QUERY_EXPLANATIONS
 from omnigraph.query.parse.codes import SYNTAX_EXPLANATIONS
-from omnigraph.query.parse.words import BODY_WORDS, COMPARISON_WORDS, QUERY_ANNOTATIONS
+from omnigraph.query.parse.lexical import BODY_WORDS, COMPARISON_WORDS, QUERY_ANNOTATIONS
 from omnigraph.schema.codes import EXPLANATIONS, HINT_EXPLANATIONS
 from omnigraph.schema.migrate.steps import LINT_EXPLANATIONS
 from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS

@@ -16,8 +16,8 @@ from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.write import lens, next_snapshot, preparation, publish
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.request import WriteRequest
+from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import TableOutcome, Validated
 
 SCHEMA = """

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph.failpoints import FailPoint, armed
-from omnigraph.storage import sync
+from omnigraph.storage import objects
 
 SCHEMA = """
 node Person { name: String @key  photo: Blob? }
@@ -22,13 +22,13 @@ HOUSEKEEPING = ("__recovery/", "_head.json", "_transactions/", ".manifest-", "la
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Every path in the order it was synced."""
     paths: list[Path] = []
-    real = sync._sync
+    real = objects._sync
 
     def record(path: Path) -> None:
         real(path)
         paths.append(path)
 
-    monkeypatch.setattr(sync, "_sync", record)
+    monkeypatch.setattr(objects, "_sync", record)
     return paths
 
 

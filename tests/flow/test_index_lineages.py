@@ -20,7 +20,7 @@ from two_lineages import (
 
 import omnigraph
 from omnigraph.errors import InternalError
-from omnigraph.storage import sessions
+from omnigraph.storage import namespace
 from omnigraph.storage.indexing import IndexKind
 
 KEYED = "node N { k: String @key }"
@@ -146,7 +146,7 @@ def test_a_version_that_lists_foreign_indexes_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If Lance shared what it knows in a way that the rule does not cover, the write would fail."""
-    monkeypatch.setattr(sessions.Succession, "claim", lambda _: True)
+    monkeypatch.setattr(namespace.Succession, "claim", lambda _: True)
     with omnigraph.init(tmp_path / "g", KEYED) as graph:
         graph.load(keys("x", 0, 50))
         graph.branches.create("b")

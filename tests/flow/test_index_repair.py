@@ -21,7 +21,7 @@ from two_lineages import (
 
 import omnigraph
 from omnigraph.storage.indexing import IndexKind, table_indexes
-from omnigraph.storage.sessions import listed_segments
+from omnigraph.storage.namespace import listed_segments
 from omnigraph.upkeep.check import Finding
 from omnigraph.upkeep.index_check import REPAIRER
 

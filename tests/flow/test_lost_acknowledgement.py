@@ -6,8 +6,8 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import ErrorKind
+from omnigraph.testing.http1 import Fault
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.requests import Fault
 from support.racers import SCHEMA
 
 ROW = [{"type": "Person", "data": {"name": "a"}}]

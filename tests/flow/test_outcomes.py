@@ -18,8 +18,8 @@ from omnigraph.failpoints import FailPoint, armed
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.storage.strict import OutcomeUnknownError
+from omnigraph.testing.http1 import Fault
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.requests import Fault
 from omnigraph.write import outcome
 from omnigraph.write.outcome import Outcome
 from support.racers import SCHEMA

@@ -31,8 +31,8 @@ from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.housekeeping.intents import LEASE_S, Lease, intent_name
+from omnigraph.testing.http1 import Fault, Request
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.requests import Fault, Request
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR, IntentState, recover
 
 AUDIT = "_graph_commit_recoveries.lance"

@@ -32,8 +32,8 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.audit import RecoveryKind
+from omnigraph.testing.http1 import Fault
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.requests import Fault
 
 STEPS = (
     FailPoint.SCHEMA_AFTER_OBJECTS,

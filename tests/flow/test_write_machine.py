@@ -13,9 +13,9 @@ from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, WriteRequest
+from omnigraph.write.txn import GraphDelta
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  photo: Blob?  tags: [String]?  face: Vector(2)? }

@@ -15,7 +15,7 @@ import pytest
 import omnigraph
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.query.exec import columns, world
-from omnigraph.storage import sessions, staging
+from omnigraph.storage import namespace, staging
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.storage.tables import Table
 from omnigraph.upkeep import indexes
@@ -60,7 +60,7 @@ def ask_indexes(patch: pytest.MonkeyPatch) -> None:
 
 def one_session_for_all(patch: pytest.MonkeyPatch) -> None:
     """What older releases did: the session of a version serves all that are made on it."""
-    patch.setattr(sessions.Succession, "claim", lambda _: True)
+    patch.setattr(namespace.Succession, "claim", lambda _: True)
     patch.setattr(staging, "verify_indexes", lambda *_: None)
 
 

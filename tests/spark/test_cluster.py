@@ -12,7 +12,7 @@ import pytest
 from omnigraph import UsageError
 from omnigraph.spark.package import ship
 from omnigraph.spark.sessions import pipeline_session
-from omnigraph.testing.bare_python import bare_python
+from omnigraph.testing.cluster import bare_python
 
 
 def test_the_package_reaches_workers_that_do_not_have_it(

@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph import UsageError
 from omnigraph.spark.jvm import find_java, parse_version
-from omnigraph.testing.bare_python import bare_python
+from omnigraph.testing.cluster import bare_python
 
 SRC = Path(__file__).parents[2] / "src"
 

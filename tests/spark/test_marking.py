@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import omnigraph
-from omnigraph.api import cleaning
+from omnigraph.api import engines as loading
 from omnigraph.errors import CorruptionError, UsageError
 from omnigraph.spark import marking
 from omnigraph.spark.marking import mark_on_spark
@@ -118,7 +118,7 @@ def test_many_versions_are_left_to_spark(
     monkeypatch.setattr(marking, "mark_on_spark", counted)
     graph.upkeep.cleanup(keep=9, grace=0)
     assert asked == []
-    monkeypatch.setattr(cleaning, "AUTO_VERSIONS", 4)
+    monkeypatch.setattr(loading, "AUTO_VERSIONS", 4)
     graph.upkeep.cleanup(keep=9, grace=0)
     assert asked
     assert min(asked) >= 4

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 
 from omnigraph.api.view import SnapshotView
 from omnigraph.branch.feed.blocks import ChangeBlock, PageSize
-from omnigraph.branch.feed.chosen import Wish
 from omnigraph.branch.feed.reader import ChangePage, FeedReader, PollRequest
+from omnigraph.branch.feed.tokens import Wish
 from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN

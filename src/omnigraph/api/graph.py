@@ -257,7 +257,7 @@ class Graph(Versions):
         ``progress`` is called with the number of input bytes or rows read so far; ``phases`` on
         Spark with what is being done and how many tasks of it are.
         """
-        from omnigraph.api.loading import run_load
+        from omnigraph.api.engines import run_load
         from omnigraph.input.publishing import LoadRequest
         from omnigraph.input.sources import sort_out
 

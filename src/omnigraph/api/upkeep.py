@@ -122,7 +122,7 @@ class Upkeep:
         ``spark`` tasks on the session ``spark``, or on one that is made; ``auto`` leaves tables of
         which very many versions are kept to Spark. The outcome is the same.
         """
-        from omnigraph.api.cleaning import marking
+        from omnigraph.api.engines import marking
         from omnigraph.upkeep.cleanup import cleanup
         from omnigraph.upkeep.retention import Policy
         from omnigraph.upkeep.sweep import mark_here

@@ -20,7 +20,7 @@ from omnigraph.input.units import InputUnit
 from omnigraph.schema.catalog import Catalog
 
 PROBLEMS_AT_ONCE_MAX = 4096
-_SPLIT_INTO = 16
+_PIECES_OF_A_TEXT = 16
 
 
 def jsonl_blocks(unit: InputUnit, reader: SourceReader) -> Iterator[Block]:
@@ -54,7 +54,7 @@ def read_text(text: bytes, catalog: Catalog, shape: RecordShape) -> Iterator[Inp
 def _split(text: bytes) -> Iterator[bytes]:
     """The lines in smaller blocks; at least two, as there are at least two lines."""
     start = 0
-    size = max(1, len(text) // _SPLIT_INTO)
+    size = max(1, len(text) // _PIECES_OF_A_TEXT)
     while start < len(text):
         stop = text.find(b"\n", min(start + size, len(text) - 1)) + 1
         if start == 0 and stop == len(text):

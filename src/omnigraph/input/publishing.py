@@ -31,11 +31,10 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, TableChange
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.stage import work_of
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import GraphDelta, WriteTxn
 from omnigraph.write.validate import validate
 
 ReadInput = Callable[[Catalog], Mapping[str, LoadedRows]]

@@ -19,8 +19,8 @@ import numpy as np
 from omnigraph.errors import InputError, UsageError
 from omnigraph.ids import IdSource
 from omnigraph.input.csv import csv_blocks, csv_pieces
-from omnigraph.input.dict_records import rows_from_records
 from omnigraph.input.jsonl import jsonl_blocks, jsonl_pieces
+from omnigraph.input.jsonl_exact import rows_from_records
 from omnigraph.input.loaded_rows import InputPiece, LoadedRows, Part, finish, shown_text
 from omnigraph.input.plan import plan_files, types_of
 from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error

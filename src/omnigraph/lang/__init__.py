@@ -1,11 +1,9 @@
 """What both languages share: source text, tokens, lexer, token cursor, spelling hints."""
 
-from omnigraph.lang.cursor import Cursor, ParseFailure
-from omnigraph.lang.findings import TextFindings
+from omnigraph.lang.cursor import Cursor, ParseFailure, Token, TokenKind
 from omnigraph.lang.lexer import LexicalKind, LexicalProblem, comments, tokenize
-from omnigraph.lang.source import Source, Span
+from omnigraph.lang.source import Source, Span, TextFindings
 from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
-from omnigraph.lang.tokens import Token, TokenKind
 
 __all__ = [
     "Cursor",

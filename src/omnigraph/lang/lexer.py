@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
 
-from omnigraph.lang.cursor import ParseFailure
+from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
 from omnigraph.lang.source import Source, Span
-from omnigraph.lang.tokens import Token, TokenKind
 
 # `1..5` is an integer and a range because a float needs a digit on both sides of its point; the
 # look-ahead keeps `1.5x` from being read as a number and a word.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from omnigraph.errors import InternalError
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.lang.layout import (
     Comment,
     Concat,
@@ -35,7 +36,6 @@ from omnigraph.lang.layout import (
 )
 from omnigraph.lang.lexer import comments, tokenize
 from omnigraph.lang.source import Source, Span
-from omnigraph.lang.tokens import Token, TokenKind
 
 BETWEEN_ITEMS = "  "
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}

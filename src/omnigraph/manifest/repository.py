@@ -23,9 +23,8 @@ from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.manifest.sweeps import Sweeps
 from omnigraph.storage.location import Location
 from omnigraph.storage.mirror import Mirror
-from omnigraph.storage.objects import Objects
+from omnigraph.storage.objects import Objects, sync_files, sync_root
 from omnigraph.storage.staging import TableStore
-from omnigraph.storage.sync import sync_files, sync_root
 from omnigraph.storage.tables import Table
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from omnigraph.errors import QueryError
-from omnigraph.lang.findings import TextFindings
-from omnigraph.lang.source import Source
+from omnigraph.lang.source import Source, TextFindings
 
 
 class QueryCode(StrEnum):

@@ -27,12 +27,11 @@ from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.limits import Guard, Limits
-from omnigraph.query.exec.profile import Profile, StepNotes
 from omnigraph.query.exec.rank import SearchedText, Searcher, index_notices, searched
 from omnigraph.query.exec.run import Run
 from omnigraph.query.exec.world import Caches, TraversalMode, World
 from omnigraph.query.params import bind
-from omnigraph.query.plan.explain import explain, indented
+from omnigraph.query.plan.explain import Profile, StepNotes, explain, indented
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan, plan_read
 from omnigraph.query.search.embedding import Embedder

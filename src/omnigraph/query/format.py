@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
+from omnigraph.lang.cursor import Token
 from omnigraph.lang.lexer import tokenize
 from omnigraph.lang.pretty import TextMarks, pretty
 from omnigraph.lang.source import Source, Span
-from omnigraph.lang.tokens import Token
 from omnigraph.query import ast
 from omnigraph.query.parse import parse_queries
-from omnigraph.query.parse.words import READ_PARTS
+from omnigraph.query.parse.lexical import READ_PARTS
 
 _COMMAS = ", "
 

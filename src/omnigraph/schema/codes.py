@@ -9,8 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from omnigraph.errors import SchemaError
-from omnigraph.lang.findings import TextFindings
-from omnigraph.lang.source import Source
+from omnigraph.lang.source import Source, TextFindings
 
 
 class SchemaCode(StrEnum):

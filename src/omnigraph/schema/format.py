@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import pairwise
 
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.lang.lexer import tokenize
 from omnigraph.lang.pretty import TextMarks, pretty
 from omnigraph.lang.source import Source
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import (
     Annotation,

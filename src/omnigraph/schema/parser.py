@@ -11,10 +11,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
-from omnigraph.lang.cursor import Cursor, ParseFailure
+from omnigraph.lang.cursor import Cursor, ParseFailure, Token, TokenKind
 from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, holes, refuse_exponent, tokenize
 from omnigraph.lang.suggest import did_you_mean, misspelling_of
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema import ast
 from omnigraph.schema.codes import SchemaCode, SchemaFindings
 from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES

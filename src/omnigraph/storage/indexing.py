@@ -265,7 +265,7 @@ def _replace(
 ) -> LanceDataset:
     if not new and not gone:
         return current
-    # The staging write knows from now on that these are its own (``storage/sessions.py``).
+    # The staging write knows from now on that these are its own (``storage/namespace.py``).
     space: StagingNamespace | None = managed.get("namespace_client")
     if space is not None:
         for segment in new:

@@ -7,7 +7,7 @@ Adjacency and caches keep addresses, because an append or a deletion elsewhere d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import lance
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from lance import LanceDataset
 
 from omnigraph.arrow.sets import Positions
 
@@ -161,3 +162,24 @@ def physical_table(rows: pa.Table) -> pa.Table:
         for column in rows.columns
     ]
     return pa.table(columns, schema=schema)
+
+
+# -- files -----------------------------------------------------------------------------------------
+# The files of one version of a table, as its manifest names them.
+
+
+def data_files(path: str, dataset: LanceDataset) -> Iterator[str]:
+    """Data and deletion files, from the root. A data file stands for its blobs, too."""
+    for fragment in dataset.get_fragments():
+        metadata = fragment.metadata
+        for file in metadata.files:
+            yield f"{path}/data/{file.path}"
+        if metadata.deletion_file is not None:
+            yield f"{path}/{metadata.deletion_file.path(metadata.id)}"
+
+
+def index_folders(path: str, dataset: LanceDataset) -> Iterator[str]:
+    """The folder of every part of an index, from the root."""
+    for index in dataset.describe_indices():
+        for segment in index.segments:
+            yield f"{path}/_indices/{segment.uuid}"

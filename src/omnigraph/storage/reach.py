@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from omnigraph.storage.faults import translated
-from omnigraph.storage.files import data_files, index_folders
+from omnigraph.storage.layout import data_files, index_folders
 from omnigraph.storage.strict import StrictVersion
 from omnigraph.storage.tables import Table
 

@@ -19,8 +19,7 @@ from lance import LanceDataset
 
 from omnigraph.storage.changes import Rework
 from omnigraph.storage.layout import physical_schema
-from omnigraph.storage.namespace import StagingNamespace
-from omnigraph.storage.sessions import own_session
+from omnigraph.storage.namespace import StagingNamespace, own_session
 
 _NEW = "__new_"
 """New columns carry this before their name until the old ones are out of the way."""

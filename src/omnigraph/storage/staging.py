@@ -41,10 +41,14 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import FILE_FORMAT, Positions, physical_schema, physical_table
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
-from omnigraph.storage.namespace import StagingNamespace
+from omnigraph.storage.namespace import (
+    StagingNamespace,
+    in_own_session,
+    own_session,
+    verify_indexes,
+)
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.row_changes import deletion, identify, match, replacement, row_ids
-from omnigraph.storage.sessions import in_own_session, own_session, verify_indexes
 from omnigraph.storage.table_memory import ColumnCache, seeded_columns
 from omnigraph.storage.tables import Table
 

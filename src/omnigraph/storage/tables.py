@@ -20,11 +20,10 @@ from lance import LanceDataset
 from omnigraph.arrow.sets import among
 from omnigraph.errors import InternalError
 from omnigraph.storage.faults import translated
-from omnigraph.storage.files import data_files, index_folders
-from omnigraph.storage.layout import Fragment, Layout, Positions
+from omnigraph.storage.layout import Fragment, Layout, Positions, data_files, index_folders
 from omnigraph.storage.names import TableVersion
+from omnigraph.storage.namespace import Succession
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.sessions import Succession
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
 
 if TYPE_CHECKING:

@@ -14,11 +14,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,6 @@ from typing import Any
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError
 from omnigraph.spark.jvm import find_java, spark_home
-from omnigraph.testing.bare_python import bare_python
 from omnigraph.testing.s3 import free_ports
 
 _START_MAX_S = 180.0
@@ -235,3 +236,41 @@ def _members(session: int) -> list[int]:
 
 def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+
+
+# -- bare python -----------------------------------------------------------------------------------
+# A Python for Spark's workers that has what omnigraph needs, and not omnigraph.
+#
+# It stands for a machine of a cluster: the dependencies are installed there, our code is not. In
+# development our code is on every path of this interpreter, so a test that wants to see it arrive
+# must take it away first.
+
+
+_HIDDEN = ("omnigraph", "_omnigraph", "__editable__", "pyspark", "py4j")
+"""Ours, and Spark's: workers get Spark from the program that started them."""
+
+_SCRIPT = """#!/bin/sh
+PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}{site}" exec {python} -S "$@"
+"""
+
+
+def bare_python(folder: Path, *, without: Collection[str] = ()) -> Path:
+    """Make such a Python in an empty folder and return its program.
+
+    ``without`` hides more of what is installed, by the beginning of the file's name.
+    """
+    hidden = (*_HIDDEN, *without)
+    site = folder / "site"
+    site.mkdir(parents=True)
+    for installed in (Path(p) for p in sys.path if p.endswith(("site-packages", "dist-packages"))):
+        for entry in installed.iterdir():
+            # A .pth file is a line of a path: that is how an editable install is found.
+            if entry.suffix == ".pth" or entry.name.lower().startswith(hidden):
+                continue
+            link = site / entry.name
+            if not link.exists():
+                link.symlink_to(entry)
+    program = folder / "python"
+    program.write_text(_SCRIPT.format(site=shlex.quote(str(site)), python=sys.executable))
+    program.chmod(0o755)
+    return program

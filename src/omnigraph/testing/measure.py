@@ -17,8 +17,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from urllib.parse import unquote
 
+from omnigraph.testing.http1 import Operation, Request
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.requests import Operation, Request
 
 # Names that differ in every run: ULIDs, hex strings, UUIDs, Lance's bit-and-hex file names.
 _NOISE = re.compile(r"[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}|[0-7][0-9A-HJKMNP-TV-Z]{25}|\d{15,}")

@@ -20,8 +20,18 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from omnigraph.errors import InternalError, StorageError, UsageError
-from omnigraph.testing.http1 import HEAD_BYTES_MAX, HttpHead, ProtocolError, read_body, read_head
-from omnigraph.testing.requests import Fault, FaultRule, Operation, Request, classify
+from omnigraph.testing.http1 import (
+    HEAD_BYTES_MAX,
+    Fault,
+    FaultRule,
+    HttpHead,
+    Operation,
+    ProtocolError,
+    Request,
+    classify,
+    read_body,
+    read_head,
+)
 
 _BODYLESS = frozenset({"204", "304"})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.spark import jvm
 from omnigraph.spark.jvm import scratch_folder
-from omnigraph.testing.bare_python import bare_python
-from omnigraph.testing.cluster import SparkCluster
+from omnigraph.testing.cluster import SparkCluster, bare_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -41,7 +41,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, Snapshot
 from omnigraph.manifest.sweeps import SweepRecord, numbers, record_object
 from omnigraph.upkeep.ancestry import States
-from omnigraph.upkeep.lives import branch_at
+from omnigraph.upkeep.name_check import branch_at
 from omnigraph.upkeep.recovery import IntentState, pending_intents, recover
 from omnigraph.upkeep.retention import Policy, Retained, retained
 from omnigraph.upkeep.sweep import Cleaned, Mark, Marks, Progress, Sweep, mark_here

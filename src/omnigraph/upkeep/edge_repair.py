@@ -23,10 +23,9 @@ from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.upkeep.indexes import named_types
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import GraphDelta, WriteTxn
 
 DELETER = "omnigraph:repair:force"
 EXAMPLES_MAX = 5

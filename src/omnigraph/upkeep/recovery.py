@@ -28,8 +28,8 @@ from typing import Any
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, OmnigraphError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
-from omnigraph.housekeeping.heal import HEAL_AFTER_S, rolled_forward
 from omnigraph.housekeeping.intents import (
+    HEAL_AFTER_S,
     LEASE_S,
     PREFIX,
     QUARANTINE,
@@ -37,13 +37,13 @@ from omnigraph.housekeeping.intents import (
     UnreadableIntent,
     published_as,
     read_intents,
+    rolled_forward,
 )
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
-from omnigraph.write.delta import Adoption
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import Adoption, WriteTxn
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 

@@ -57,10 +57,9 @@ from omnigraph.upkeep.edge_repair import EdgeRepair, repair_edges
 from omnigraph.upkeep.index_check import IndexRepair, repair_indexes
 from omnigraph.upkeep.indexes import named_types
 from omnigraph.upkeep.name_check import NameAction, NameRepair, repair_names
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import GraphDelta, WriteTxn
 
 FORCER = "omnigraph:repair:force"
 EXAMPLES_MAX = 5

@@ -25,7 +25,7 @@ from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPl
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
 from omnigraph.storage.names import TableVersion, version_of
 from omnigraph.upkeep.ancestry import Ancestry, States
-from omnigraph.upkeep.lives import lost_tables, unnamed_branches
+from omnigraph.upkeep.name_check import lost_tables, unnamed_branches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

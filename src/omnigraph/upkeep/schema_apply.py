@@ -34,7 +34,7 @@ from omnigraph.schema.migrate import (
     make_plan,
     resolve,
 )
-from omnigraph.schema.migrate.text import headline
+from omnigraph.schema.migrate.steps import headline
 from omnigraph.storage.compact import RewriteAll
 from omnigraph.upkeep.purge import PurgeReport, hard_drops, purge
 from omnigraph.write.conformity import broken_rules

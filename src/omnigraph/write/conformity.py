@@ -29,12 +29,12 @@ from omnigraph.rules.values import check_values
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
 from omnigraph.schema.identity import is_keyed
-from omnigraph.schema.migrate.constraints import ConstraintRule, key_of, member, rules_of
+from omnigraph.schema.migrate.facts import ConstraintRule, key_of, member, rules_of
 from omnigraph.schema.migrate.plan import needs_check, stricter
 from omnigraph.schema.migrate.types import TypeChange, keeps_text, misfits, type_change
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
+from omnigraph.write.txn import GraphDelta
 
 VIOLATIONS_MAX = 20
 NOTHING = GraphDelta(tables={})

@@ -15,7 +15,7 @@ from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.kept import check_kept
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
-from omnigraph.write.delta import Adoption, GraphDelta
+from omnigraph.write.txn import Adoption, GraphDelta
 
 
 class Fence:

@@ -22,8 +22,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.migrate.columns import Made, column_of, is_unchanged
 from omnigraph.storage.tables import Table
-from omnigraph.write.delta import GraphDelta
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import GraphDelta, WriteTxn
 from omnigraph.write.validate import Validated, validate
 
 

@@ -33,11 +33,10 @@ from omnigraph.storage.tables import Table
 from omnigraph.write import outcome
 from omnigraph.write.migration import bring_up_to_date
 from omnigraph.write.next_snapshot import next_snapshot
-from omnigraph.write.outcome import Outcome
+from omnigraph.write.outcome import Outcome, settle
 from omnigraph.write.plan import PublishPlan, check_lineage_text
 from omnigraph.write.preparation import Preparation, PreparedWrite
 from omnigraph.write.request import Receipt, Requires, WriteRequest
-from omnigraph.write.settle import settle
 from omnigraph.write.stage import Staged, Stager, Work, table_actions
 from omnigraph.write.txn import WriteTxn
 

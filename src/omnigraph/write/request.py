@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import Flag, auto
 
 from omnigraph.manifest.snapshot import GraphCommit, TableChange
-from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.plan import HeadIs
 from omnigraph.write.stage import BulkChange
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 
 Change = GraphDelta | BulkChange | Adoption
 

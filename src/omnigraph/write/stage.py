@@ -35,9 +35,8 @@ from omnigraph.storage.changes import (
 from omnigraph.storage.compact import worn_tail
 from omnigraph.storage.staging import StagedTable
 from omnigraph.storage.tables import Table
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.plan import Action, TableAction
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import GraphDelta, WriteTxn
 from omnigraph.write.validate import TableOutcome, Validated
 
 T = TypeVar("T")

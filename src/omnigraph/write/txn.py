@@ -6,7 +6,9 @@ Every later phase takes the transaction and nothing re-resolves a branch, a sche
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +16,16 @@ import pyarrow as pa
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
-from omnigraph.manifest.snapshot import Snapshot, TablePin
+from omnigraph.manifest.snapshot import ManifestPlace, Snapshot, TableChange, TablePin
 from omnigraph.manifest.store import Head
+from omnigraph.rules.table_delta import TableDelta
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
 from omnigraph.storage.layout import Positions
 from omnigraph.storage.tables import Table
+
+if TYPE_CHECKING:
+    from omnigraph.manifest.schemas import AcceptedSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,3 +124,35 @@ class WriteTxn:
 
 def _is_of(pin: TablePin, graph_type: GraphType) -> bool:
     return (pin.type_id, pin.incarnation) == (graph_type.id, graph_type.incarnation)
+
+
+# -- delta -----------------------------------------------------------------------------------------
+# What a write wants to change, before it is checked.
+#
+# load | mutate | merge -> [delta] -> validate -> stage -> publish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphDelta:
+    """The change of one write over all tables it touches, by table key."""
+
+    tables: Mapping[str, TableDelta]
+    adopts_from: ManifestPlace | None = None
+    """The state whose versions of tables are adopted, if any are."""
+    schema: AcceptedSchema | None = None
+    """The schema from now on, if it changes: what the rows and the keys of the tables say. Tables
+    follow their types by number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """A state of the whole graph that exists already, on whatever branch, to be shown as it is.
+
+    Every rule was checked when it was made, so nothing is checked or written again.
+    """
+
+    snapshot: Snapshot
+    changes: Mapping[str, TableChange]
+    """How it differs from the branch's present state; by table key."""
+    rewinds: bool = False
+    """The branch goes back: its history continues from that state, not from its present head."""

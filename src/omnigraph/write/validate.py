@@ -31,7 +31,7 @@ from omnigraph.rules.table_delta import CommittedState, Job, TableDelta, run
 from omnigraph.rules.unique import check_committed, check_repeats, unique_groups
 from omnigraph.rules.values import check_values
 from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.branch.feed import tokens
 from omnigraph.branch.feed.blocks import PageSize, Room
-from omnigraph.branch.feed.chosen import Wish
 from omnigraph.branch.feed.tokens import (
     BlockToken,
     CursorBinding,
@@ -22,6 +21,7 @@ from omnigraph.branch.feed.tokens import (
     PollToken,
     Position,
     Reason,
+    Wish,
 )
 from omnigraph.errors import ErrorKind
 from omnigraph.manifest.snapshot import MAIN_PATH, ManifestPlace

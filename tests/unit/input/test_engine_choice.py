@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.api import engines as loading
+from omnigraph.api.engines import Engine, choose_engine
 from omnigraph.errors import UsageError
-from omnigraph.input import engine
-from omnigraph.input.engine import Engine, choose_engine
 from omnigraph.input.sources import sort_out
 
 
@@ -58,7 +58,7 @@ def test_whatever_is_small_is_for_this_process(file: Path) -> None:
 def test_from_the_measured_size_on_it_is_spark_if_there_is_one(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "AUTO_BYTES", 2_000)
+    monkeypatch.setattr(loading, "AUTO_BYTES", 2_000)
     assert sort_out([file, file]).size_bytes == 2_000
     assert chosen("auto", file) is Engine.LOCAL
     assert chosen("auto", [file, file]) is Engine.SPARK

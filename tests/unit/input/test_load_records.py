@@ -10,8 +10,8 @@ from load_cases import CATALOG, day
 
 from omnigraph.errors import InputError
 from omnigraph.ids import SeededIds
-from omnigraph.input import dict_records as records_module
-from omnigraph.input.dict_records import rows_from_records
+from omnigraph.input import jsonl_exact
+from omnigraph.input.jsonl_exact import rows_from_records
 
 
 def _read(*records: object):
@@ -148,7 +148,7 @@ def test_ids_of_endpoints_that_are_numbers():
 
 
 def test_many_records_are_packed_in_pieces(monkeypatch):
-    monkeypatch.setattr(records_module, "_ROWS_PER_PART", 10)
+    monkeypatch.setattr(jsonl_exact, "_ROWS_PER_PART", 10)
     loaded = _read(*({"type": "Vessel", "data": {"imo": i}} for i in range(95)))["node:Vessel"]
     assert loaded.rows["id"].to_pylist() == [str(i) for i in range(95)]
     wrong = [{"type": "Vessel", "data": {"imo": i, "id": "x"}} for i in range(95)]

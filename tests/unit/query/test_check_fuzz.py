@@ -10,9 +10,9 @@ from omnigraph.errors import QueryError
 from omnigraph.query.codes import QueryCode
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.describe import describe
-from omnigraph.query.dump import dump
 from omnigraph.query.lint import lint
 from omnigraph.query.parse.codes import SyntaxCode
+from support.dump import dump
 
 TEXTS = [(case / "query.gq").read_text() for case in sorted(GOLDEN.iterdir())]
 """Valid and invalid ones: both have mistakes one edit away that nobody thought of."""

@@ -13,9 +13,9 @@ from check_support import GOLDEN
 from omnigraph.errors import QueryError
 from omnigraph.query.codes import EXPLANATIONS, QueryCode
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.dump import dump
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.schema import compile_schema
+from support.dump import dump
 
 CASES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())
 WARNINGS = {QueryCode.NEVER_UPDATED, QueryCode.NO_PARAMETERS, QueryCode.UNUSED_PARAMETER}

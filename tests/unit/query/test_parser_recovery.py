@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.errors import QueryError
 from omnigraph.lang import Source
-from omnigraph.lang.findings import FINDINGS_MAX
+from omnigraph.lang.source import FINDINGS_MAX
 from omnigraph.query.parse import parse_queries
 
 REST = " } return { $v } }"

@@ -24,7 +24,7 @@ from omnigraph.schema.migrate import (
     resolve,
 )
 from omnigraph.schema.migrate.columns import column_changes
-from omnigraph.schema.migrate.constraints import key_text, rules_of
+from omnigraph.schema.migrate.facts import key_text, rules_of
 from omnigraph.schema.migrate.types import TypeChange, type_change
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import CorruptionError
-from omnigraph.storage import index_answers, sessions, staging
+from omnigraph.storage import index_answers, namespace, staging
 from omnigraph.storage.changes import Append, Remove, Upsert
 from omnigraph.storage.index_answers import wrong_answer
 from omnigraph.storage.indexing import BuildIndexes, IndexKind, IndexSpec, table_indexes
@@ -59,7 +59,7 @@ def borrowing(
     store: Store, patch: pytest.MonkeyPatch, kind: IndexKind, values: Values, other: Values
 ) -> tuple[Table, Table]:
     """Two lineages in one session: the second lists the index that the first has built."""
-    patch.setattr(sessions.Succession, "claim", lambda _: True)
+    patch.setattr(namespace.Succession, "claim", lambda _: True)
     patch.setattr(staging, "verify_indexes", lambda *_: None)
     base = store.append(None, [50])
     first = store.indexed(store.append(base, values), kind)

@@ -17,8 +17,7 @@ from lance.fragment import DeletionFile, write_fragments
 
 from omnigraph.storage.index_answers import highest_fragment
 from omnigraph.storage.names import TABLE_ID, ManifestFile
-from omnigraph.storage.namespace import StagingNamespace
-from omnigraph.storage.sessions import in_own_session
+from omnigraph.storage.namespace import StagingNamespace, in_own_session
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int64())])
 

@@ -13,8 +13,8 @@ from obstore.exceptions import AlreadyExistsError, GenericError, PermissionDenie
 from obstore.store import S3Store
 
 from omnigraph.errors import StorageError, UsageError
+from omnigraph.testing.http1 import Fault, Operation, classify
 from omnigraph.testing.proxy import CountingProxy
-from omnigraph.testing.requests import Fault, Operation, classify
 
 BIG = 20_000_000
 

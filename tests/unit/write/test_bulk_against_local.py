@@ -20,7 +20,7 @@ from omnigraph.spark.check import check
 from omnigraph.spark.exchange import LoadSources
 from omnigraph.spark.input import Intake
 from omnigraph.testing.committed import MemoryState
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import validate
 
 pytest.importorskip("pyspark")

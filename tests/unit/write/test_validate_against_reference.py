@@ -18,7 +18,7 @@ from omnigraph.rules import repeats, table_delta
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Check, Range, Scalar
 from omnigraph.testing.committed import MemoryState
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import validate
 
 IDS = ["a", "b", "c", "d"]

@@ -21,7 +21,7 @@ from omnigraph.schema.catalog import (
     Scalar,
 )
 from omnigraph.testing.committed import MemoryState
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import Validated, validate
 
 APPEND, MERGE, OVERWRITE = WriteMode.APPEND, WriteMode.MERGE, WriteMode.OVERWRITE

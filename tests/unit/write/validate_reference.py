@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.rules.table_delta import WriteMode
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Scalar
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 
 
 @dataclass

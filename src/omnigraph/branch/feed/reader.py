@@ -17,15 +17,16 @@ from functools import partial
 from typing import Any
 
 from omnigraph.branch.feed.blocks import BlockReader, Cause, ChangeBlock, PageSize, Room, within
-from omnigraph.branch.feed.chosen import ChangeFilter, Wish
 from omnigraph.branch.feed.line import following, genesis, left_behind, telling_gaps
 from omnigraph.branch.feed.tokens import (
     BlockToken,
+    ChangeFilter,
     CursorBinding,
     FeedCursor,
     PollToken,
     Position,
     Reason,
+    Wish,
     rejected,
 )
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.branch.changes import type_number
-from omnigraph.branch.feed.chosen import ChangeFilter
+from omnigraph.branch.feed.tokens import ChangeFilter
 from omnigraph.branch.types import ColumnPair, ComparedTypes, matched_types
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.schema.catalog import GraphType

@@ -20,8 +20,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
-from omnigraph.schema.migrate.constraints import ConstraintRule
-from omnigraph.schema.migrate.facts import Things, catalog_of, things_of
+from omnigraph.schema.migrate.facts import ConstraintRule, Things, catalog_of, things_of
 from omnigraph.schema.migrate.numbers import renumber
 from omnigraph.schema.migrate.reconcile import Prefer
 from omnigraph.storage.names import TableVersion

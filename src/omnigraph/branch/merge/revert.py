@@ -22,11 +22,10 @@ from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.targets import Target, find_commit
-from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, Requires, WriteRequest
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 
 REVERT_ID_LENGTH = 10
 """So much of an id tells commits apart in messages."""

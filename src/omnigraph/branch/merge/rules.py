@@ -26,11 +26,10 @@ from omnigraph.rules.findings import out_of_bounds
 from omnigraph.rules.table_delta import CommittedState
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.schema.migrate.constraints import ConstraintRule
-from omnigraph.schema.migrate.facts import Fact, Thing, Things
+from omnigraph.schema.migrate.facts import ConstraintRule, Fact, Thing, Things
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
-from omnigraph.schema.migrate.text import MISSING
-from omnigraph.write.delta import GraphDelta
+from omnigraph.schema.migrate.steps import MISSING
+from omnigraph.write.txn import GraphDelta
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,14 +43,13 @@ from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.manifest.targets import Target, resolve
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
 from omnigraph.write.conformity import broken_rules
-from omnigraph.write.delta import Adoption, GraphDelta
 from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.reshaping import accept_schema, continued
 from omnigraph.write.stage import changes_of, work_of
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 from omnigraph.write.validate import validate
 
 

@@ -51,9 +51,9 @@ from omnigraph.rules.findings import no_place
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair, reshape_of
+from omnigraph.write.txn import GraphDelta
 
 _KINDS = {
     Contested.DIVERGENT_INSERT: ConflictKind.DIVERGENT_INSERT,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from omnigraph.cli.options import RowFormat
 from omnigraph.cli.shell.scan import BlockKind, CursorScan, scan
-from omnigraph.lang.tokens import Token, TokenKind
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, PropertyType, Scalar
 
 COMMANDS = {

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from omnigraph.errors import QueryError
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.lang.lexer import CUTS_OFF, comments, tokenize
 from omnigraph.lang.source import Source, Span
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query.parse import parse_queries
 from omnigraph.query.parse.codes import SyntaxCode
 

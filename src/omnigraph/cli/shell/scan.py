@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.lang.lexer import CUTS_OFF, comments, tokenize
 from omnigraph.lang.source import Source
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType
 
 _WORD = re.compile(r"\$?[A-Za-z0-9_]*\Z")

@@ -44,9 +44,9 @@ TEXTS = {
     "PendingWrites": "upkeep.pending_writes",
     "PendingIntent": "upkeep.pending_write",
     "RecoveryReport": "upkeep.recovered",
-    "Optimized": "tables.optimized",
-    "IndexList": "tables.index_list",
-    "RepairReport": "tables.repaired",
+    "Optimized": "upkeep.optimized",
+    "IndexList": "upkeep.index_list",
+    "RepairReport": "upkeep.repaired",
 }
 """The name of a type, and the function that makes lines of its values."""
 

@@ -26,7 +26,7 @@ _FINDING_STYLES = {"error": "bold red", "warning": "bold yellow"}
 
 def schema_plan(plan: SchemaPlan, look: TextLook) -> Iterator[Line]:
     """The steps; a plan is what was asked for, so quiet does not silence it."""
-    from omnigraph.schema.migrate.text import total
+    from omnigraph.schema.migrate.steps import total
 
     for warning in plan.warnings:
         yield [(f"warning: line {warning.line}: {one_line(warning.message)}", "yellow")]
@@ -36,7 +36,7 @@ def schema_plan(plan: SchemaPlan, look: TextLook) -> Iterator[Line]:
 
 
 def _step(step: Step) -> Iterator[Line]:
-    from omnigraph.schema.migrate.text import headline, mark, remarks
+    from omnigraph.schema.migrate.steps import headline, mark, remarks
 
     sign = mark(step)
     yield [(f"{sign} {one_line(headline(step))}", _STEP_STYLES[sign])]

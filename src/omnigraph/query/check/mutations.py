@@ -14,8 +14,7 @@ from omnigraph.query.check import search
 from omnigraph.query.check.comparisons import conversion_hint, unknown_enum_value
 from omnigraph.query.check.constants import LISTS, SINGLE, compatible, exactly
 from omnigraph.query.check.context import EDGE_COLUMNS, ID_TYPE, Context
-from omnigraph.query.check.given import Given, assigned_value
-from omnigraph.query.check.places import TargetPlace
+from omnigraph.query.check.places import Given, TargetPlace, assigned_value
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import EdgeType, GraphType, Property, PropertyType, Scalar
 from omnigraph.schema.property_values import ValueRefused, decode_blob, nearest_f32

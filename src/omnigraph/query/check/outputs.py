@@ -18,9 +18,8 @@ from omnigraph.query.check import search
 from omnigraph.query.check.constants import single
 from omnigraph.query.check.context import Context, as_nullable
 from omnigraph.query.check.expressions import AGGREGATES, SCORES, arguments
-from omnigraph.query.check.given import declared
 from omnigraph.query.check.patterns import check_match
-from omnigraph.query.check.places import MatchPlace
+from omnigraph.query.check.places import MatchPlace, declared
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 

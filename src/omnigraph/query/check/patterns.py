@@ -23,8 +23,7 @@ from omnigraph.query.check.comparisons import (
 from omnigraph.query.check.constants import compatible, fit
 from omnigraph.query.check.context import Bound, Context, Scope
 from omnigraph.query.check.expressions import conjuncts
-from omnigraph.query.check.given import given_value
-from omnigraph.query.check.places import BlockCheck, MatchPlace
+from omnigraph.query.check.places import BlockCheck, MatchPlace, given_value
 from omnigraph.query.check.traversals import TraversalStep, resolve
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import NodeType, Scalar

@@ -7,7 +7,7 @@ Indexes over texts and vectors are derived from whole columns and kept with them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.order import sortable
 from omnigraph.query.exec.world import NodeTable, World
 from omnigraph.query.search.embedding import Embedder, embed_query
-from omnigraph.query.search.fusion import rrf
 from omnigraph.query.search.text_index import TextIndex
 from omnigraph.query.search.vectors import VectorColumn
 from omnigraph.results import IndexNotice
@@ -216,3 +215,28 @@ def _too_few(table: NodeTable, column: str) -> bool:
     known = table.columns.known(column)
     missing = known.values.null_count if known is not None else 0
     return table.row_count - missing < VECTORS_MIN
+
+
+# -- fusion ----------------------------------------------------------------------------------------
+# Reciprocal rank fusion: one ranking out of several.
+#
+#     rows of BM25, rows of nearest, each best first ─▶ [rrf] ─▶ rows and fused scores
+#
+# Only ranks count, never scores, so a ranking must be a total order before it comes here: the
+# caller has sorted each arm by its score and broken ties by id.
+
+
+Rows = npt.NDArray[np.int64]
+
+
+def rrf(arms: Sequence[npt.NDArray[np.integer]], k: int) -> tuple[Rows, Scores]:
+    """All rows of the arms, ascending, and their scores; more is better.
+
+    An arm holds distinct rows, best first. A row gets `1 / (k + rank)` from each arm, where ranks
+    start at 1, and nothing from an arm that does not have it; arms are added up in their order.
+    """
+    rows = np.unique(np.concatenate([np.empty(0, np.int64), *arms])).astype(np.int64)
+    scores = np.zeros(len(rows), np.float64)
+    for arm in arms:
+        scores[np.searchsorted(rows, arm)] += 1.0 / (k + np.arange(1.0, len(arm) + 1))
+    return rows, scores

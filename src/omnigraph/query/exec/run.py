@@ -24,12 +24,11 @@ from omnigraph.query.exec.join import attach, compact, equal_rows, outer_frame, 
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.order import SortKey, downwards, order_rows, sortable
 from omnigraph.query.exec.outputs import objects, plain, whole_number
-from omnigraph.query.exec.profile import Profile
 from omnigraph.query.exec.rank import Searcher
-from omnigraph.query.exec.rows import FrameRows
-from omnigraph.query.exec.scan import scan, seek
+from omnigraph.query.exec.scan import FrameRows, scan, seek
 from omnigraph.query.exec.world import NodeTable, World
 from omnigraph.query.plan import nodes as steps
+from omnigraph.query.plan.explain import Profile
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import too_deep
 from omnigraph.query.plan.rules.count_rows import ROW

@@ -7,21 +7,23 @@ Only what is needed is read: the columns of the condition first, whole rows for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import Positions
+from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.query.exec import numbers
 from omnigraph.query.exec.evaluate import Values, holds, is_constant, number_of
-from omnigraph.query.mutate.base import Base, MutationRows, Positions, where_columns
 from omnigraph.rules.identity import identity_members
+from omnigraph.rules.table_delta import CommittedState
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import EdgeType, GraphType, PropertyType, Scalar
 from omnigraph.schema.identity import canonical_ids, is_keyed
@@ -210,3 +212,58 @@ def _by_key(
             columns[member] = pa.array(stored, arrow)
     ids = canonical_ids(graph_type, pa.table(columns))
     return Lookup(column="id", values=frozenset(ids.to_pylist()))
+
+
+# -- base ------------------------------------------------------------------------------------------
+# What a mutation may read: the pinned snapshot, and nothing else.
+#
+# ``WriteTxn`` is one; every read through it is part of the read set by which a lost race is judged.
+
+
+class Base(CommittedState, Protocol):
+    """The committed state, with access to whole rows."""
+
+    def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
+        """Where in a ``scan`` the rows stand whose ``column`` is among ``values``; ascending."""
+        ...
+
+    def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:
+        """Rows by their positions in a ``scan``; blobs as plain bytes."""
+        ...
+
+
+class MutationRows:
+    """Rows of one table as the columns that a ``where`` speaks of. Implements ``Columns``."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    @property
+    def length(self) -> int:
+        """How many rows."""
+        return self._rows.num_rows
+
+    def column(self, prop: typed.Prop) -> pa.ChunkedArray:
+        """A stored column; the only variable is the target itself."""
+        return self._rows.column(prop.column)
+
+    def present(self, variable: str) -> pa.BooleanArray:
+        """Not asked: a target is always there."""
+        raise InternalError(f"a mutation has no variable {variable}")
+
+    def block(self, expr: typed.Exists | typed.CountOf) -> pa.Array:
+        """Not asked: the checker refuses blocks here."""
+        raise InternalError("a mutation's condition has no blocks")
+
+    def text(self, expr: typed.TextMatch) -> pa.Array:
+        """Not asked: the checker refuses searches here."""
+        raise InternalError("a mutation's condition has no search")
+
+    def score(self, expr: typed.Score) -> pa.Array:
+        """Not asked."""
+        raise InternalError("a mutation's condition has no score")
+
+
+def where_columns(where: typed.Expr) -> Sequence[str]:
+    """The columns that a condition reads."""
+    return tuple(dict.fromkeys(e.column for e in typed.walk(where) if isinstance(e, typed.Prop)))

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import Mask
-from omnigraph.query.mutate.differ import differing
 from omnigraph.query.mutate.find import one_array
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.same_values import same_mask
 
 Places = npt.NDArray[np.int64]
 
@@ -111,6 +111,6 @@ class Images:
         differs = np.zeros(len(known), np.bool_)
         for name in self._schema.names:
             if name in self._assigned:
-                differs |= differing(one_array(before.column(name)), one_array(after.column(name)))
+                differs |= ~same_mask(before.column(name), after.column(name))
         mask[known] = differs
         return self._rows if mask.all() else self._rows.filter(pa.array(mask))

@@ -18,14 +18,13 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values
-from omnigraph.query.mutate.base import Base
+from omnigraph.query.mutate.find import Base
 from omnigraph.query.mutate.writes import Numbered, delete, type_of, write_type
 from omnigraph.rules.table_delta import TableDelta
 from omnigraph.schema.catalog import Catalog
-from omnigraph.write.delta import GraphDelta
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Receipt, Requires, WriteRequest
-from omnigraph.write.txn import WriteTxn
+from omnigraph.write.txn import GraphDelta, WriteTxn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,7 @@ from omnigraph.arrow.sets import union
 from omnigraph.errors import ConstraintError, ErrorKind, InternalError, ParameterError, Violation
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values, holds
-from omnigraph.query.mutate.base import Base, MutationRows
-from omnigraph.query.mutate.find import find_ids, find_rows, whole_rows
+from omnigraph.query.mutate.find import Base, MutationRows, find_ids, find_rows, whole_rows
 from omnigraph.query.mutate.images import Images
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.table_delta import TableDelta, WriteMode

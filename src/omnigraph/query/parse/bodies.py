@@ -8,14 +8,13 @@ one clear complaint and the rest of the body is read all the same.
 
 from __future__ import annotations
 
-from omnigraph.lang.cursor import ParseFailure
+from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
 from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.parse.clauses import Clauses
 from omnigraph.query.parse.codes import SyntaxCode
+from omnigraph.query.parse.lexical import BODY_WORDS, FOREIGN_PARTS, READ_PARTS, STATEMENTS
 from omnigraph.query.parse.state import Commas
-from omnigraph.query.parse.words import BODY_WORDS, FOREIGN_PARTS, READ_PARTS, STATEMENTS
 
 _RANK = {"match": 0, "return": 1, "order": 2, "limit": 3, "offset": 3}
 

@@ -8,19 +8,19 @@ Nothing separates clauses, so what a clause is shows in its first tokens: `$v:` 
 
 from __future__ import annotations
 
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.expressions import Expressions
-from omnigraph.query.parse.state import Commas
-from omnigraph.query.parse.words import (
+from omnigraph.query.parse.lexical import (
     COMPARISON_WORDS,
     COMPARISONS,
     FOREIGN_WORDS,
     NOT_EDGE_WORDS,
     SHOUTED,
 )
+from omnigraph.query.parse.state import Commas
 
 _BLOCK_WORDS = frozenset({"exists", "count", "optional", "not"})
 _NO_VARIABLE = NOT_EDGE_WORDS | _BLOCK_WORDS | SHOUTED | {"true", "false", "null", "where"}

@@ -14,22 +14,21 @@ import math
 import re
 from abc import ABC, abstractmethod
 
-from omnigraph.lang.cursor import ParseFailure
+from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
 from omnigraph.lang.lexer import refuse_exponent
 from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.parse.codes import SyntaxCode
-from omnigraph.query.parse.lexical import NO_ARITHMETIC_HINT
-from omnigraph.query.parse.state import ParserState
-from omnigraph.query.parse.words import (
+from omnigraph.query.parse.lexical import (
     COMPARISON_WORDS,
     COMPARISONS,
     FOREIGN_WORDS,
+    NO_ARITHMETIC_HINT,
     NOT_EDGE_WORDS,
     SHOUTED,
     TOUCHING_OPERATORS,
 )
+from omnigraph.query.parse.state import ParserState
 
 VALUE = "a value, a variable or a function"
 _NUMBERS = (TokenKind.INT, TokenKind.FLOAT, TokenKind.DIGIT_WORD)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import cast
 
+from omnigraph.lang.cursor import Token, TokenKind
 from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, LexicalProblem, holes, tokenize
 from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import Token, TokenKind
+from omnigraph.query.ast import CompareOp
 from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse.codes import SyntaxCode
 
@@ -186,3 +188,58 @@ def _is_hop(variable: Token, word: Token, after: Token) -> bool:
     """Whether a star between the last two is one as in `$a knows*1..3 $b`."""
     named = variable.kind is TokenKind.VARIABLE and word.is_identifier
     return named and after.kind in (TokenKind.INT, TokenKind.VARIABLE)
+
+
+# -- words -----------------------------------------------------------------------------------------
+# The words with a meaning in the query language, and what other languages say instead.
+#
+# Lists only. All words are contextual: a property may be called ``limit``, an alias ``order``.
+
+
+BLOCK_PARTS = frozenset({"match", "return", "order"})
+"""Parts of a read that are followed by a brace."""
+COUNT_PARTS = frozenset({"limit", "offset"})
+"""Parts of a read that are followed by a number or a parameter."""
+READ_PARTS = ("match", "return", "order", "limit", "offset")
+STATEMENTS = ("insert", "upsert", "update", "delete")
+BODY_WORDS = (*READ_PARTS, *STATEMENTS)
+BOUNDARIES = frozenset({"query", *BODY_WORDS})
+QUERY_ANNOTATIONS = ("description", "instruction")
+
+NOT_EDGE_WORDS = frozenset({"and", "or", "not", "in", "is"})
+"""Between two variables every other word is the name of an edge."""
+COMPARISONS: dict[str, CompareOp] = {
+    op: cast(CompareOp, op) for op in ("=", "!=", "<", "<=", ">", ">=")
+}
+COMPARISON_WORDS: dict[str, CompareOp] = {
+    word: cast(CompareOp, word) for word in ("contains", "starts_with")
+}
+TOUCHING_OPERATORS: dict[tuple[str, str], CompareOp] = {
+    ("=", "="): "=",
+    ("<", ">"): "!=",
+    ("=", "<"): "<=",
+    ("=", ">"): ">=",
+}
+"""Two tokens without a space between them that other languages read as one operator."""
+FOREIGN_WORDS: dict[str, tuple[CompareOp, str]] = {
+    "like": ("contains", "write `contains` or `starts_with`; `%` is an ordinary character"),
+    "ilike": ("contains", "write `contains` or `starts_with`; `%` is an ordinary character"),
+    "startswith": ("starts_with", "write `starts_with`"),
+    "includes": ("contains", "write `contains`"),
+    "equals": ("=", "write `=`"),
+    "eq": ("=", "write `=`"),
+    "between": (">=", "write two comparisons: `x >= low and x <= high`"),
+}
+"""Operators of other languages by their word in lower case."""
+SHOUTED = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE"})
+FOREIGN_PARTS = {
+    "select": "write `match { … }` first, then `return { … }`",
+    "from": "write `match { … }` first, then `return { … }`",
+    "with": "a query has one `match` and one `return`",
+    "group": "rows are grouped by all projections that are no aggregates; leave `group by` out",
+    "having": "a query cannot filter groups; filter the rows it returns",
+    "sort": "write `order { … }`",
+    "skip": "write `offset`",
+    "union": "a query has one `match` and one `return`",
+}
+"""Parts of a read in other languages, and what to write instead."""

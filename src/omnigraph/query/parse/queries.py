@@ -5,15 +5,14 @@ state <- expressions <- clauses <- bodies <- [queries]
 
 from __future__ import annotations
 
-from omnigraph.lang.cursor import ParseFailure
+from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
 from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse.bodies import Bodies
 from omnigraph.query.parse.codes import SyntaxCode
-from omnigraph.query.parse.words import BODY_WORDS, FOREIGN_PARTS, QUERY_ANNOTATIONS
+from omnigraph.query.parse.lexical import BODY_WORDS, FOREIGN_PARTS, QUERY_ANNOTATIONS
 
 _ALONE = "a body without a name is the whole text; name it: `query name() { … }`"
 

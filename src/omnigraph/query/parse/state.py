@@ -14,15 +14,19 @@ from enum import Enum, auto
 from itertools import accumulate
 from typing import NoReturn, TypeVar
 
-from omnigraph.lang.cursor import Cursor, ParseFailure
+from omnigraph.lang.cursor import Cursor, ParseFailure, Token, TokenKind
 from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
-from omnigraph.lang.tokens import Token, TokenKind
 from omnigraph.query import ast
 from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse.codes import SyntaxCode
-from omnigraph.query.parse.lexical import read_tokens
-from omnigraph.query.parse.words import BLOCK_PARTS, BOUNDARIES, COUNT_PARTS, STATEMENTS
+from omnigraph.query.parse.lexical import (
+    BLOCK_PARTS,
+    BOUNDARIES,
+    COUNT_PARTS,
+    STATEMENTS,
+    read_tokens,
+)
 
 NESTING_MAX = 64
 """Deeper than people write, and shallow enough for every recursive step that follows."""

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.schema.catalog import Backfill, Catalog
-from omnigraph.schema.migrate.constraints import ConstraintRule, member_order
-from omnigraph.schema.migrate.facts import Thing, Things
+from omnigraph.schema.migrate.facts import ConstraintRule, Thing, Things, member_order
 
 
 def same_additions(base: Things, ours: Things, theirs: Things) -> dict[int, int]:

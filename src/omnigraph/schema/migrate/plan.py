@@ -20,8 +20,8 @@ from omnigraph.schema.catalog import (
     InterfaceType,
     NodeType,
 )
-from omnigraph.schema.migrate.constraints import ConstraintRule, covers, key_of, key_text, rules_of
 from omnigraph.schema.migrate.desired import Desired
+from omnigraph.schema.migrate.facts import ConstraintRule, covers, key_of, key_text, rules_of
 from omnigraph.schema.migrate.properties import MANY, PropertySteps, harmless, owner_kind, refused
 from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind
 
@@ -53,7 +53,7 @@ class SchemaPlan:
         return bool(self.steps)
 
     def __str__(self) -> str:
-        from omnigraph.schema.migrate.text import plan_text
+        from omnigraph.schema.migrate.steps import plan_text
 
         return plan_text(self)
 

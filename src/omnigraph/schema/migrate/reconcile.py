@@ -17,11 +17,18 @@ from omnigraph.errors import SchemaError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.format import render
-from omnigraph.schema.migrate.constraints import ConstraintRule
 from omnigraph.schema.migrate.desired import resolve
-from omnigraph.schema.migrate.facts import Fact, Facts, Thing, Things, catalog_of, things_of
+from omnigraph.schema.migrate.facts import (
+    ConstraintRule,
+    Fact,
+    Facts,
+    Thing,
+    Things,
+    catalog_of,
+    things_of,
+)
 from omnigraph.schema.migrate.numbers import aliases_of, one_numbering, renumber, same_additions
-from omnigraph.schema.migrate.text import FACT_WORDS, MISSING, UNKNOWN, fact_text
+from omnigraph.schema.migrate.steps import FACT_WORDS, MISSING, UNKNOWN, fact_text
 from omnigraph.schema.migrate.types import TypeChange, type_change
 
 Prefer = Literal["ours", "theirs"]

@@ -7,22 +7,25 @@ The local engine (``query/exec``) says what each step means; nothing here may sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from omnigraph.errors import InternalError
+from omnigraph.errors import InternalError, LimitError, ParameterError
 from omnigraph.query import typed
+from omnigraph.query.exec.evaluate import Values
+from omnigraph.query.exec.order import downwards
+from omnigraph.query.exec.outputs import ID as OBJECT_ID
 from omnigraph.query.plan import nodes as steps
-from omnigraph.query.plan.nodes import Plan
-from omnigraph.spark.lower.aggregate import aggregate
+from omnigraph.query.plan.nodes import Aggregate, Order, Plan
+from omnigraph.schema.catalog import PropertyType
 from omnigraph.spark.lower.blocks import attach, filtered, outer_rows, semi, with_answers
+from omnigraph.spark.lower.expressions import LoweredExpressions
 from omnigraph.spark.lower.frame import LoweredFrame, searches, times, total
 from omnigraph.spark.lower.lowering import LoweredScope, Lowering, MakeFrame
-from omnigraph.spark.lower.order import order_bindings, order_outputs
 from omnigraph.spark.lower.traverse import close, degrees, expand
 
 # ---------------------------------------------------------------- rows that bind variables
@@ -179,3 +182,194 @@ def project(low: Lowering, step: steps.Project, names: list[str], scope: Lowered
     make = low.expressions(answers)
     columns = [make.output(o.value).alias(n) for o, n in zip(step.outputs, names, strict=True)]
     return df.select(*columns)
+
+
+# -- aggregate -------------------------------------------------------------------------------------
+# Groups of rows to one row each.
+#
+#     frame -> [aggregate] -> outputs
+#
+# A row that stands for many (paths counted, not walked) counts as many. Sums are made of 64-bit
+# floats, as the language says; what is distinct is decided before anything becomes a float.
+
+
+def counts_rows(step: Aggregate) -> bool:
+    """Whether an output changes when a row comes twice."""
+    return any(
+        isinstance(o.value, typed.Aggregate)
+        and not o.value.distinct
+        and o.value.function in ("count", "sum", "avg")
+        for o in step.outputs
+    )
+
+
+def aggregate(low: Lowering, step: Aggregate, names: list[str]) -> DataFrame:
+    """One row per group; its columns have these names."""
+    frame = low.frame(step.input, LoweredScope(counted=counts_rows(step)))
+    frame, answers = with_answers(low, frame, [o.value for o in step.outputs])
+    expressions = low.expressions(answers)
+    given: list[Column] = [] if frame.weight is None else [F.col(frame.weight)]
+    keys: list[str] = []
+    made: list[Column] = []
+    for output, name in zip(step.outputs, names, strict=True):
+        expr, operand = output.value, low.sources.fresh("operand")
+        if isinstance(expr, typed.Aggregate):
+            given.append(_operand(low, expressions, expr.operand).alias(operand))
+            made.append(_Call(expr, operand, frame.weight).column().alias(name))
+            continue
+        key = low.sources.fresh("group")
+        keys.append(key)
+        if isinstance(expr, typed.Entity):
+            given.append(low.slots.column(expr.variable).alias(key))
+            given.append(expressions.entity(expr).alias(operand))
+            made.append(F.first(F.col(operand)).alias(name))
+        else:
+            given.append(expressions.column(expr).alias(key))
+            made.append(F.col(key).alias(name))
+    rows = frame.df.select(*given)
+    return _grouped(rows, keys, made, names)
+
+
+def _operand(low: Lowering, expressions: LoweredExpressions, expr: typed.Expr) -> Column:
+    if isinstance(expr, typed.Entity):
+        return low.slots.column(expr.variable)
+    return expressions.column(expr)
+
+
+def _grouped(rows: DataFrame, keys: list[str], made: list[Column], names: list[str]) -> DataFrame:
+    found = rows.groupBy(*keys).agg(*made) if keys else rows.agg(*made)
+    return found.select(*names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One aggregate over a column of operands, in rows that may stand for many."""
+
+    call: typed.Aggregate
+    operand: str
+    weight: str | None
+
+    def column(self) -> Column:
+        values = F.col(self.operand)
+        match self.call.function:
+            case "min":
+                return F.min(values)
+            case "max":
+                return F.max(values)
+            case "count":
+                return self._count(values)
+            case "sum":
+                return self._sum(values)
+            case "avg":
+                summed, count = self._sum(values), self._count(values).cast("double")
+                return F.when(count > F.lit(0.0), summed / count)
+
+    def _count(self, values: Column) -> Column:
+        if self.call.distinct:
+            return F.count_distinct(values)
+        if self.weight is None:
+            return F.count(values)
+        return total(F.when(values.isNotNull(), F.col(self.weight)))
+
+    def _sum(self, values: Column) -> Column:
+        kind = self.call.operand.type
+        if not isinstance(kind, PropertyType):
+            raise InternalError(f"a node has no sum: {self.call}")
+        if self.call.distinct:
+            # As doubles, integers that differ could become one.
+            exact = values if kind.scalar.is_float else values.cast("decimal(20,0)")
+            return F.sum_distinct(exact).cast("double")
+        numbers = values.cast("double")
+        if self.weight is None:
+            return F.sum(numbers)
+        return F.sum(numbers * F.col(self.weight).cast("double"))
+
+
+# -- order -----------------------------------------------------------------------------------------
+# Total order of rows: user keys, then ids or columns, null before everything; then the page.
+#
+#     frame or outputs -> [order] -> the same, sorted
+#
+# Spark sorts text by its UTF-8 bytes, which is the order of code points, and lists element by
+# element with null first, as we do. The two zeros are one number, so zero is added to floats.
+
+
+ROWS_MAX = 2**31 - 1
+"""Spark counts the rows of a page in 32 bits."""
+
+
+def order_bindings(low: Lowering, step: Order, scope: LoweredScope) -> LoweredFrame:
+    """Rows by expressions over them, ties by the ids of their variables."""
+    frame = low.frame(step.input, scope)
+    frame, answers = with_answers(low, frame, [key.value for key in step.keys])
+    expressions = low.expressions(answers)
+    columns: list[Column] = []
+    order: list[Column] = []
+    for key in step.keys:
+        name = low.sources.fresh("key")
+        columns.append(expressions.column(key.value).alias(name))
+        order.append(_sorted(F.col(name), key.value.type, descending=downwards(key)))
+    order += [low.slots.column(tie).asc_nulls_first() for tie in step.ties]
+    df = frame.df.select("*", *columns)
+    return replace(frame, df=page(df, order, step, low.values), order=tuple(order))
+
+
+def order_outputs(
+    df: DataFrame,
+    names: Sequence[str],
+    outputs: Sequence[typed.Output],
+    step: Order,
+    values: Values,
+) -> DataFrame:
+    """Result rows by their columns: those asked for, then all from left to right."""
+    places = {
+        output.name: (F.col(name), output.type) for name, output in zip(names, outputs, strict=True)
+    }
+    order: list[Column] = []
+    for key in step.keys:
+        if not isinstance(key.value, typed.OutputRef):
+            raise InternalError(f"not an output column: {key.value}")
+        column, kind = places[key.value.name]
+        order.append(_sorted(column, kind, descending=key.descending))
+    order += [_sorted(column, kind, descending=False) for column, kind in places.values()]
+    return page(df, order, step, values)
+
+
+def page(df: DataFrame, order: Sequence[Column], step: Order, values: Values) -> DataFrame:
+    """The rows in order, without those before the offset and behind the limit."""
+    limit, offset = row_count(step.limit, "limit", values), row_count(step.offset, "offset", values)
+    if order:
+        df = df.orderBy(*order)
+    if offset:
+        if offset > ROWS_MAX:
+            raise LimitError(
+                f"Spark skips at most {ROWS_MAX:,} rows, and the offset is {offset:,}",
+                hint='run it with engine="local", or filter on the order key instead',
+                details={"limit": "offset", "offset_max": ROWS_MAX},
+            )
+        df = df.offset(offset)
+    # A greater limit is none: so many rows are no result that fits anywhere.
+    return df if limit is None or limit > ROWS_MAX else df.limit(limit)
+
+
+def row_count(expr: typed.Expr | None, what: str, values: Values) -> int | None:
+    """The value of a limit or an offset."""
+    if expr is None:
+        return None
+    count = values.of(expr)
+    if count is None or count < 0:
+        raise ParameterError(
+            f"{what} is {'null' if count is None else count}",
+            hint=f"a {what} counts rows: 0 or more",
+        )
+    return int(count)
+
+
+def _sorted(column: Column, kind: typed.ValueType, *, descending: bool) -> Column:
+    """A sort key; null is smallest, whatever the direction."""
+    if isinstance(kind, typed.ObjectType):
+        # Objects of one type are told apart by their ids.
+        column = column.getField(OBJECT_ID)
+    elif kind.scalar.is_float and not kind.is_list:
+        column = column + F.lit(0.0)
+    return column.desc_nulls_last() if descending else column.asc_nulls_first()

@@ -15,7 +15,7 @@ from omnigraph.query.mutate.run import Affected, apply
 from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.testing.committed import MemoryState, RecordedRead
-from omnigraph.write.delta import GraphDelta
+from omnigraph.write.txn import GraphDelta
 
 CATALOG = compile_schema("""
 node Port { code: String @key  berths: I32?  note: String? }

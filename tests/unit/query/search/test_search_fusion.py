@@ -7,7 +7,7 @@ import search_reference as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.query.search.fusion import rrf
+from omnigraph.query.exec.rank import rrf
 
 arm = st.lists(st.integers(0, 15), unique=True)
 
