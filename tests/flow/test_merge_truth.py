@@ -598,6 +598,7 @@ def test_a_null_that_was_written_over_a_backfill_is_a_change(store_root: str) ->
     two.delete("s", "A", "a")
     two.delete("s", "A", "b")
     assert two.conflicts() == {("delete_vs_update", "A", "a")}
+    assert two.conflicts("main", "s") == {("delete_vs_update", "A", "a")}
 
 
 @pytest.mark.parametrize("prefer, left", [("ours", {"A"}), ("theirs", {"B"})])

@@ -88,8 +88,11 @@ class _ByValue:
     def _changed(self) -> tuple[pa.StringArray, MergeImages, MergeImages]:
         type_id = (self.frame.type.id, self.frame.type.incarnation)
         deltas = [self.history.delta(type_id, base, self.side) for base in self.bases]
-        ids = _distinct([delta.ids for delta in deltas])
-        after = absent(len(ids), self.frame.columns)
+        hidden = _hidden_changes(self.history, self.bases, self.side, self.frame, ())
+        ids = _distinct([*(delta.ids for delta in deltas), hidden[0]])
+        after = patched(
+            absent(len(ids), self.frame.columns), positions_in(hidden[0], ids), hidden[1]
+        )
         for delta in deltas:
             after = _shifted(after, ids, delta, "after", self.frame)
         before = _ancestor(self.history, self.bases, self.frame, ids, self.side, after)
@@ -232,9 +235,10 @@ def _compared(
 ) -> TableSides:
     """The same with several bases or schemas: everything that theirs changed, value by value."""
     frame = by_ours.frame
-    kept = _values_to_restore(history, frame)
-    ids = _distinct([*(delta.ids for delta in changed), kept[0]])
-    theirs = patched(absent(len(ids), frame.columns), positions_in(kept[0], ids), kept[1])
+    restored = [name for name, keeper in frame.restored.items() if keeper == "theirs"]
+    hidden = _hidden_changes(history, bases, history.theirs, frame, restored)
+    ids = _distinct([*(delta.ids for delta in changed), hidden[0]])
+    theirs = patched(absent(len(ids), frame.columns), positions_in(hidden[0], ids), hidden[1])
     for delta in changed:
         theirs = _shifted(theirs, ids, delta, "after", frame)
     base = _ancestor(history, bases, frame, ids, history.theirs, theirs)
@@ -260,27 +264,58 @@ def _compared(
     )
 
 
-def _values_to_restore(history: History, frame: MergeFrame) -> tuple[pa.StringArray, MergeImages]:
-    """Entities of theirs with a value that ours dropped and that goes on."""
-    names = [name for name, keeper in frame.restored.items() if keeper == "theirs"]
+def _hidden_changes(
+    history: History,
+    bases: Sequence[Snapshot],
+    side: Snapshot,
+    frame: MergeFrame,
+    restored: Sequence[str],
+) -> tuple[pa.StringArray, MergeImages]:
+    """Entities of a side that count although no delta has them.
+
+    Those with a value in a property that the other side dropped and that goes on; and those with a
+    null where the property came with a backfill: to a delta a null is no change of a row that had
+    no such property.
+    """
     type_id = (frame.type.id, frame.type.incarnation)
-    table = history.table(history.theirs, type_id)
-    declared = history.type(history.theirs, type_id)
-    if not names or table is None or declared is None:
+    table, declared = history.table(side, type_id), history.type(side, type_id)
+    if table is None or declared is None:
+        return NO_IDS, absent(0, frame.columns)
+    filled = _filled_since(history, bases, declared, frame)
+    if not restored and not filled:
         return NO_IDS, absent(0, frame.columns)
     ids: list[pa.Array] = [NO_IDS]
     rows = [frame.columns.empty_table()]
     for batch in table.batches():
         images = frame.read(pa.Table.from_batches([batch]), declared)
-        columns = [c for p in frame.properties if p.name in names for c in p.columns]
         some = np.zeros(batch.num_rows, np.bool_)
-        for column in columns:
-            some |= images.column(column).is_valid().to_numpy()
+        for prop in frame.properties:
+            for column in prop.columns:
+                if prop.name in restored:
+                    some |= images.column(column).is_valid().to_numpy()
+            if prop.name in filled:
+                some |= images.column(prop.name).is_null().to_numpy()
         chosen = pa.array(np.flatnonzero(some))
         ids.append(batch.column("id").take(chosen))
         rows.append(images.take(chosen))
     found = pa.concat_arrays(ids)
     return found, MergeImages(present=np.ones(len(found), np.bool_), rows=pa.concat_tables(rows))
+
+
+def _filled_since(
+    history: History, bases: Sequence[Snapshot], declared: GraphType, frame: MergeFrame
+) -> set[str]:
+    """Properties of a side that filled the rows which a base has without them."""
+    type_id = (frame.type.id, frame.type.incarnation)
+    states = [history.type(base, type_id) for base in bases]
+    known = [{p.id for p in state.properties} for state in states if state is not None]
+    return {
+        frame_property.name
+        for p in declared.properties
+        for frame_property in frame.type.properties
+        if frame_property.id == p.id and p.backfill is not None and p.type.nullable
+        if any(p.id not in ids for ids in known)
+    }
 
 
 def _left_alone(
