@@ -615,3 +615,19 @@ def test_what_goes_on_because_its_rows_changed_is_part_of_the_schema(
     assert {kind for kind, _, _ in two.conflicts()} == {"schema_conflict"}
     two.merge(prefer=prefer)
     assert two.catalog.nodes.keys() == left
+
+
+@pytest.mark.parametrize("prefer, left", [("ours", {"b", "c"}), ("theirs", {"c"})])
+def test_a_rule_that_one_side_gave_a_new_type_is_that_sides_rule(
+    store_root: str, prefer: str, left: set[str]
+) -> None:
+    """Both added the type, so rows of the other were not written under the rule."""
+    two = Two(store_root, AB)
+    both = AB + "\nnode B { k: String @key  n: I32? %s }"
+    two.apply("main", both % "")
+    two.apply("s", both % "@unique")
+    two.load("s", {"type": "B", "data": {"k": "c", "n": 1}})
+    two.load("main", *({"type": "B", "data": {"k": k, "n": 1}} for k in "bc"))
+    assert {kind for kind, _, _ in two.conflicts()} == {"schema_conflict"}
+    two.merge(prefer=prefer)
+    assert two.rows("B").keys() == left

@@ -24,7 +24,16 @@ from schema_merge import (
     renumbered_state,
     same_additions,
 )
-from schema_model import BACKFILL, NULLABLE, UNKNOWN, Fact, Schema, Thing, contradictions
+from schema_model import (
+    BACKFILL,
+    MISSING,
+    NULLABLE,
+    UNKNOWN,
+    Fact,
+    Schema,
+    Thing,
+    contradictions,
+)
 from schema_states import Broken, Entity, Misfit, Row, State, broken, read
 
 _serials = count()
@@ -285,6 +294,10 @@ class _ThreeWay:
     def _changed_by(self, name: str, one: Broken) -> bool:
         """Whether a side changed a rule since the base."""
         own = self._said(self._sides[name].schema, one.thing, one.fact)
+        if one.type_id not in self._base_schema.things:  # Of a new type: gave it the rule alone.
+            other = self._said(self._sides[OTHER[name]].schema, one.thing, one.fact)
+            is_rule = own is False if one.fact == NULLABLE else own not in (None, MISSING)
+            return is_rule and other is not None and own != other
         return own is not None and own != self._said(self._base_schema, one.thing, one.fact)
 
     def _decided(self, one: Broken) -> Any:

@@ -96,7 +96,7 @@ class _ByValue:
         for delta in deltas:
             after = _shifted(after, ids, delta, "after", self.frame)
         before = _ancestor(self.history, self.bases, self.frame, ids, self.side, after)
-        rows = np.flatnonzero(_differing(self.frame.properties, before, after))
+        rows = np.flatnonzero(differing(self.frame.properties, before, after))
         return ids.take(pa.array(rows)), before.take(rows), after.take(rows)
 
     @property
@@ -348,7 +348,7 @@ def _ancestor(
     made = at(snapshots[0])
     for number in range(1, len(snapshots)):
         other = at(snapshots[number])
-        rows = np.flatnonzero(_differing(frame.properties, made, other))
+        rows = np.flatnonzero(differing(frame.properties, made, other))
         if not len(rows):
             continue
         older: dict[str, Snapshot] = {}
@@ -374,7 +374,8 @@ def _distinct(parts: Sequence[pa.StringArray]) -> pa.StringArray:
     return found.take(pc.sort_indices(found))
 
 
-def _differing(properties: Sequence[MergeProperty], one: MergeImages, other: MergeImages) -> Mask:
+def differing(properties: Sequence[MergeProperty], one: MergeImages, other: MergeImages) -> Mask:
+    """Entities that two states do not have alike, or not for sure."""
     result = (one.present != other.present) | one.doubtful | other.doubtful
     both = one.present & other.present
     for prop in properties:

@@ -411,7 +411,9 @@ def _changed_by(number: int, fact: Fact, one: OneSchema) -> frozenset[Prefer]:
     value = _said(one.merged.get(number), fact)
     thing = one.merged.get(number)
     if number not in one.base and (thing is None or thing.owner not in one.base):
-        return frozenset()  # All rows of a new type were written under its rules.
+        said = {_said(things.get(number), fact) for things in (one.ours, one.theirs)}
+        if len(said) == 1 or not (number in one.ours and number in one.theirs):
+            return frozenset()  # All rows of a new type were written under its rules.
     if number in one.base and _said(one.base[number], fact) == value:
         return frozenset()
     sides: tuple[tuple[Prefer, Things], ...] = (("ours", one.ours), ("theirs", one.theirs))

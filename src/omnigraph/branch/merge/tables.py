@@ -18,7 +18,7 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import positions_in, union
 from omnigraph.branch.delta import Op, RowDelta, refilled
-from omnigraph.branch.merge.bases import TableSides, is_changed, read, table_sides
+from omnigraph.branch.merge.bases import TableSides, differing, is_changed, read, table_sides
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
     EntityName,
@@ -179,12 +179,13 @@ class TablePlan:
         rows = np.flatnonzero(_among(changes.ids, undo.of_ours))
         ids = changes.ids.take(pa.array(rows))
         images = changes.read("before", rows)
-        here = changes.read("after", rows).present
+        here = changes.read("after", rows)
         contested = positions_in(ids, self.sides.ids)
         theirs = np.flatnonzero((contested >= 0) & ~_among(ids, undo.of_theirs))
         images = patched(images, theirs, self.sides.theirs.take(contested[theirs]))
-        kept = np.flatnonzero(images.present)
-        gone = np.flatnonzero(~images.present & here)
+        changed = differing(self.sides.properties, images, here)
+        kept = np.flatnonzero(images.present & changed)
+        gone = np.flatnonzero(~images.present & here.present)
         return ids.take(pa.array(kept)), images.take(kept), ids.take(pa.array(gone))
 
     def _whole(self, ids: pa.StringArray, images: MergeImages) -> pa.Table:
