@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from cli_support import ok, run
 
+import omnigraph
 from omnigraph.branch.changes import EntityChange, Image
 from omnigraph.cli.lines import TextLook, plain
 from omnigraph.cli.texts.changes import change_lines
@@ -202,3 +203,13 @@ def test_a_moved_edge_shows_both_its_ends() -> None:
     )
     shown = [plain(line) for line in change_lines(change, TextLook(ascii_only=True))]
     assert shown == ["~ E e  a -> c", '    to  "b" -> "c"']
+
+
+def test_properties_of_nodes_that_are_named_like_ends_keep_their_names(tmp_path: Path) -> None:
+    with omnigraph.init(
+        tmp_path / "g", "node P { k: String @key  src: String?  dst: I32? }"
+    ) as graph:
+        graph.load([{"type": "P", "data": {"k": "a", "src": "x", "dst": 1}}])
+        graph.mutate('update P set { src: "y", dst: 2 } where k = "a"')
+    shown = ok("diff", "main@2", "main", tmp_path / "g").stdout
+    assert 'src  "x" → "y"' in shown and "dst  1 → 2" in shown

@@ -108,7 +108,7 @@ def _read_columns(
         }
     except (pa.ArrowException, ColumnRefused, UnicodeDecodeError):
         return None
-    if any(arrays[end].null_count for end in ("src", "dst") if end in arrays):
+    if any(arrays[end].null_count for end in graph_type.end_columns):
         return None
     return typed_piece(graph_type, arrays, lines, records.line_count)
 
@@ -155,6 +155,7 @@ class _Column:
     cell: int
     kind: PropertyType
     convert: Converter
+    is_end: bool
 
 
 def _read_records(
@@ -168,6 +169,7 @@ def _read_records(
             cell=planned.header.index(column),
             kind=(kind := property_type_of(graph_type, name)),
             convert=cell_converter(kind),
+            is_end=name in graph_type.end_columns,
         )
         for name, column in (planned.shape.columns if planned.shape else ())
     ]
@@ -227,7 +229,7 @@ def _record_values(
     for column in columns:
         cell, message = cells[column.cell], None
         if is_null(cell, column.kind):
-            message = NULL_ENDPOINT if column.name in ("src", "dst") else None
+            message = NULL_ENDPOINT if column.is_end else None
         else:
             try:
                 values[column.name] = column.convert(cell.text)

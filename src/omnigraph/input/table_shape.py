@@ -33,7 +33,6 @@ from omnigraph.schema.property_values import shown
 
 TEXT = PropertyType(scalar=Scalar.STRING)
 NULL_ENDPOINT = "an endpoint of an edge cannot be null"
-_ENDPOINTS = ("src", "dst")
 
 
 # -- names, on the driver ------------------------------------------------------------------------
@@ -109,7 +108,8 @@ def piece_of(
     problems: list[Problem] = []
     arrays: dict[str, pa.Array] = {}
     for name, column in shape.columns:
-        found = _convert(given[column], property_type_of(graph_type, name), name)
+        is_end = name in graph_type.end_columns
+        found = _convert(given[column], property_type_of(graph_type, name), is_end=is_end)
         if isinstance(found, pa.Array):
             arrays[name] = found
         else:
@@ -139,14 +139,14 @@ def typed_piece(
 
 
 def _convert(
-    values: pa.Array, property_type: PropertyType, name: str
+    values: pa.Array, property_type: PropertyType, *, is_end: bool
 ) -> pa.Array | list[tuple[int, str]]:
     """The converted column, or the rows that cannot be, each with the reason."""
     try:
         converted = to_column(values, property_type)
     except (ColumnRefused, pa.ArrowException):
         return list(_bad_rows(values, property_type, 1))
-    if name in _ENDPOINTS and converted.null_count:
+    if is_end and converted.null_count:
         missing = np.flatnonzero(converted.is_null().to_numpy(zero_copy_only=False))
         return [(int(row) + 1, NULL_ENDPOINT) for row in missing]
     return converted

@@ -63,7 +63,7 @@ def rows_from_table(
             continue
         prop = graph_type.by_name.get(field.name)
         converted = _convert(given[column], prop.type if prop else _TEXT)
-        if field.name in ("src", "dst") and not isinstance(converted, Problem):
+        if field.name in graph_type.end_columns and not isinstance(converted, Problem):
             converted = _without_nulls(converted)
         if isinstance(converted, Problem):
             place = f"column '{column}': {converted.message}"

@@ -195,6 +195,11 @@ class GraphType(ABC):
     def system_columns(self) -> tuple[str, ...]:
         """Columns every row has beside its properties."""
 
+    @property
+    def end_columns(self) -> tuple[str, ...]:
+        """``src`` and ``dst`` of an edge. A node may have properties of these names."""
+        return self.system_columns[1:]
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodeType(GraphType):

@@ -70,7 +70,7 @@ class MergeFrame:
     @cached_property
     def properties(self) -> tuple[MergeProperty, ...]:
         """What is compared: endpoints first where there are some, then as they are declared."""
-        ends = tuple(c for c in self.type.system_columns if c != "id")
+        ends = self.type.end_columns
         first = [MergeProperty(name=ENDPOINTS, columns=ends)] if ends else []
         own = [n for n in table_schema(self.type).names if n not in self.type.system_columns]
         return (

@@ -183,7 +183,8 @@ def _listed(image: Image, style: str, look: TextLook) -> Iterator[Line]:
 
 def _updated(change: EntityChange, look: TextLook) -> Iterator[Line]:
     """The properties that changed, before and after."""
-    names = [_ENDS.get(name, name) for name in change.properties]
+    ends = _ENDS if change.kind == "edge" else {}
+    names = [ends.get(name, name) for name in change.properties]
     width = max(map(cell_count, names), default=0)
     for column, name in zip(change.properties, names, strict=True):
         label = _label(name, width)

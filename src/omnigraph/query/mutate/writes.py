@@ -88,7 +88,7 @@ class _TableWrites:
         """Assign in all rows that match, as they are now."""
         if not isinstance(statement, typed.Update):
             raise InternalError(f"not an update: {statement}")
-        fixed = {"id", "src", "dst", *identity_members(self._type)}
+        fixed = {*self._type.system_columns, *identity_members(self._type)}
         assigned = cells(self._type, statement.assignments, self._values)
         if fixed & set(assigned):
             raise InternalError(f"an update of {fixed & set(assigned)}, which never change")
