@@ -237,6 +237,9 @@ class SchemaMerge:
         facts: dict[Fact, Any] = {}
         for fact in dict.fromkeys([*ours.facts, *theirs.facts]):
             if (ours.id, fact) in self.overrides:
+                value = self.overrides[ours.id, fact]
+                if value is not MISSING:
+                    facts[fact] = value
                 continue
             was = base.get(fact) if base is not None else MISSING
             value = merged_fact(was, ours.get(fact), theirs.get(fact))
