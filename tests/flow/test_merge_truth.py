@@ -631,3 +631,16 @@ def test_a_rule_that_one_side_gave_a_new_type_is_that_sides_rule(
     assert {kind for kind, _, _ in two.conflicts()} == {"schema_conflict"}
     two.merge(prefer=prefer)
     assert two.rows("B").keys() == left
+
+
+def test_new_rows_of_the_side_that_dropped_a_property_get_its_backfill(store_root: str) -> None:
+    without = "node A { k: String @key  y: I32? }"
+    two = Two(store_root, without, a("a"))
+    two.apply("main", "node A { k: String @key  y: I32?  x: I32 @backfill(2) }")
+    two.merge("main", "s")
+    two.apply("s", without)
+    two.load("s", a("b", y=3))
+    two.set("main", "a", "x: 5")
+    two.merge(prefer="ours")
+    shown = {k: (row["x"], row["y"]) for k, row in two.rows().items()}
+    assert shown == {"a": (5, None), "b": (2, 3)}

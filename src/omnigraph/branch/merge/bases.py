@@ -321,11 +321,14 @@ def _filled_since(
 def _left_alone(
     images: MergeImages, columns: Sequence[str], base: MergeImages, other: MergeImages
 ) -> MergeImages:
-    """A side that dropped a property, as if it had left the values as they were."""
-    choices = np.where(base.present, np.int8(0), np.int8(1))
+    """A side that dropped a property, as if it had left the values as they were.
+
+    Its own new entities have what a backfill gives them.
+    """
+    choices = np.where(base.present, np.int8(0), np.where(other.present, np.int8(1), np.int8(2)))
     rows = images.rows
     for column in columns:
-        made = chosen(column, choices, (base, other))
+        made = chosen(column, choices, (base, other, images))
         rows = rows.set_column(rows.column_names.index(column), rows.schema.field(column), made)
     return replace(images, rows=rows)
 
