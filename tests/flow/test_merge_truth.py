@@ -644,3 +644,14 @@ def test_new_rows_of_the_side_that_dropped_a_property_get_its_backfill(store_roo
     two.merge(prefer="ours")
     shown = {k: (row["x"], row["y"]) for k, row in two.rows().items()}
     assert shown == {"a": (5, None), "b": (2, 3)}
+
+
+def test_a_property_that_came_back_is_another_column_of_the_same_rows(store_root: str) -> None:
+    """The row that became null is not written again: only the column tells that it changed."""
+    two = Two(store_root, "node A { k: String @key  x: I32?  y: I32? }", a("a", x=1), a("b", x=2))
+    base = two.graph.commits(limit=1)[0].id
+    two.set("s", "a", "x: null")
+    two.apply("main", "node A { k: String @key  y: I32? }")
+    two.merge(prefer="theirs")
+    assert {k: row["x"] for k, row in two.rows().items()} == {"a": None, "b": 2}
+    assert [(c.id, c.properties) for c in two.graph.diff(base, "main")] == [("a", ("x",))]

@@ -135,7 +135,8 @@ class RowDelta:
 
 def table_delta(before: Table | None, after: Table | None, types: ComparedTypes) -> RowDelta:
     """What changed from one version of a table to another."""
-    old, new = differing_rows(before, after, whole=not types.comparable)
+    comparable = types.comparable and _same_columns(before, after, types)
+    old, new = differing_rows(before, after, whole=not comparable)
     names = _plain_names(types)
     held = both(lambda: keep(before, old, names[0]), lambda: keep(after, new, names[1]))
     old_ids, new_ids = both(
@@ -169,6 +170,21 @@ def table_delta(before: Table | None, after: Table | None, types: ComparedTypes)
         ops=np.repeat(np.array(list(Op), np.int8), sizes)[order],
         before=np.concatenate([absent[0], pairs[0][changed], old.positions[deleted]])[order],
         after=np.concatenate([new.positions[inserted], pairs[1][changed], absent[2]])[order],
+    )
+
+
+def _same_columns(before: Table | None, after: Table | None, types: ComparedTypes) -> bool:
+    """Whether properties are stored in the same columns in both versions.
+
+    One that was dropped and came back, by a merge or a revert, has the number that it had and a
+    column of its own, while the files of the rows are the same.
+    """
+    if before is None or after is None:
+        return True
+    return all(
+        before.memory.column_id(c.before) == after.memory.column_id(c.after)
+        for c in types.columns
+        if c.before is not None and c.after is not None
     )
 
 

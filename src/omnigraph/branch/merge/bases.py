@@ -131,6 +131,9 @@ class TableSides:
     base: MergeImages
     ours: MergeImages
     theirs: MergeImages
+    shown: MergeImages
+    """As the table of ours shows them without a change of rows: of what ours dropped and the merge
+    brings back it has no values."""
     by_ours: SideChanges
     """Everything that ours changed."""
     foreign: bool
@@ -194,13 +197,15 @@ def table_sides(
         return _compared(history, bases, changed, ours_delta, by_ours, states[0], adoptable)
     found = positions_in(first.ids, ours_delta.ids)
     rows = np.flatnonzero(found >= 0)
+    ours_images = read(ours_delta, "after", found[rows], frame)
     return TableSides(
         frame=frame,
         declared=states[0],
         alone=first.select(found < 0),
         ids=first.ids.take(pa.array(rows)),
         base=read(first, "before", rows, frame),
-        ours=read(ours_delta, "after", found[rows], frame),
+        ours=ours_images,
+        shown=ours_images,
         theirs=read(first, "after", rows, frame),
         by_ours=_InDelta(delta=ours_delta, frame=frame),
         foreign=False,
@@ -243,7 +248,7 @@ def _compared(
         theirs = _shifted(theirs, ids, delta, "after", frame)
     base = _ancestor(history, bases, frame, ids, history.theirs, theirs)
     first = _shifted(theirs, ids, changed[0], "before", frame)
-    ours = _shifted(first, ids, ours_delta, "after", frame)
+    ours = shown = _shifted(first, ids, ours_delta, "after", frame)
     for name, keeper in frame.restored.items():
         columns = next(p.columns for p in frame.properties if p.name == name)
         if keeper == "theirs":
@@ -258,6 +263,7 @@ def _compared(
         base=base,
         ours=ours,
         theirs=theirs,
+        shown=shown,
         by_ours=by_ours,
         foreign=True,
         adoptable=adoptable,

@@ -93,12 +93,12 @@ class TablePlan:
 
     @cached_property
     def _touched(self) -> Mask:
-        """Contested entities whose result is not simply what ours has."""
+        """Contested entities whose result is not simply what ours has, nor looks like it."""
         verdict = self.settled.verdict
         result = verdict.presence != OURS
         for choice in verdict.choices.values():
             result = result | (choice != OURS)
-        return result
+        return result & differing(self.sides.properties, self.merged, self.sides.shown)
 
     @cached_property
     def _only_inserts(self) -> bool:
