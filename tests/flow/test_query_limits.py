@@ -233,3 +233,49 @@ def test_very_long_lists(tmp_path, monkeypatch):
     with omnigraph.open(tmp_path / "g") as graph:
         assert ask(graph, text % "$p.id", {"x": many}) == [300]
         assert ask(graph, text % "$p.city", {"x": [*many, "c3"]}) == [43]
+
+
+@pytest.fixture(scope="module")
+def thirty_thousand(tmp_path_factory: pytest.TempPathFactory):
+    schema = "node P { k: String @key  s: String  a: I32  b: I64 }"
+    with omnigraph.init(tmp_path_factory.mktemp("product") / "g", schema) as graph:
+        numbers = range(30_000)
+        columns = {
+            "k": [f"p{i:05}" for i in numbers],
+            "s": [f"s{i % 1000}" for i in numbers],
+            "a": pa.array([i % 7 for i in numbers], pa.int32()),
+            "b": [i % 7 for i in numbers],
+        }
+        graph.load(pa.table(columns), type="P")
+        yield graph
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        '$a: P  $b: P  $b.s = "s5"  $a.a = $b.a',
+        '$a: P  $b: P  $a.a = $b.a  $b.s = "s5"',
+        '$a: P  $a.a = $b.a and $b.s = "s5"  $b: P',
+        '$b: P  $b.a = $a.a  $a: P  $b.s = "s5"',
+        '$a: P  $b: P  $a.a = $b.b  $b.s = "s5"',  # Of another width.
+        '$b: P  exists { $c: P  $c.a = $b.a  $c.s = "s5" }  $a: P  $b.a = $a.a  $b.s = "s5"',
+    ],
+)
+def test_the_order_of_conditions_does_not_decide(thirty_thousand, clauses) -> None:
+    found = thirty_thousand.query(f"match {{ {clauses} }} return {{ count($a) as n }}")
+    assert found.to_dicts() == [{"n": 128_571}]
+
+
+def test_a_product_is_counted_without_being_made(thirty_thousand) -> None:
+    text = "match { $a: P  $b: P } return { $a.a as a, count($b) as n } order { $a.a } limit 1"
+    assert thirty_thousand.query(text).to_dicts() == [{"a": 0, "n": 4286 * 30_000}]
+    distinct = "match { $a: P  $b: P } return { count(distinct $a.a) as n }"
+    assert thirty_thousand.query(distinct).to_dicts() == [{"n": 7}]
+
+
+def test_the_first_rows_of_a_product_are_found_without_the_rest(thirty_thousand) -> None:
+    text = "match { $a: P  $b: P } return { $a.k as a, $b.k as b }"
+    page = thirty_thousand.query(f"{text} order {{ $b.a desc }} limit 2 offset 1").to_dicts()
+    assert page == [{"a": "p00000", "b": "p00013"}, {"a": "p00000", "b": "p00020"}]
+    first = thirty_thousand.query(f"{text} limit 2").to_dicts()
+    assert first == [{"a": "p00000", "b": "p00000"}, {"a": "p00000", "b": "p00001"}]

@@ -49,12 +49,24 @@ def _common_codes(
     keys: list[Codes] = []
     known = np.ones(left + right, np.bool_)
     for ours, theirs in on:
-        both = pa.concat_arrays([_plain(ours), _plain(theirs)])
+        both = pa.concat_arrays(_of_one_type(_plain(ours), _plain(theirs)))
         if both.null_count:
             known &= both.is_valid().to_numpy(zero_copy_only=False)
         keys.append(codes_of(both))
     codes = np.where(known, group(keys, left + right).of_row, -1)
     return codes[:left], codes[left:]
+
+
+def _of_one_type(ours: pa.Array, theirs: pa.Array) -> list[pa.Array]:
+    """Numbers in the type that holds both exactly; a plan joins no others of two types."""
+    if ours.type == theirs.type:
+        return [ours, theirs]
+    if pa.types.is_floating(ours.type):
+        wide = pa.float64()
+    else:
+        kinds = (ours.type, theirs.type)
+        wide = pa.uint64() if all(map(pa.types.is_unsigned_integer, kinds)) else pa.int64()
+    return [ours.cast(wide), theirs.cast(wide)]
 
 
 def _plain(values: pa.Array) -> pa.Array:

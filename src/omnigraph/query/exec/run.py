@@ -311,7 +311,7 @@ class Run:
         keys = [sortable(self._array(k.value, rows), descending=downwards(k)) for k in plan.keys]
         ties = [self._id_key(frame, name) for name in plan.ties]
         index = order_rows(keys, ties, frame.length, needed)
-        return frame.take(index[offset:])
+        return frame.take(index if plan.keeps_skipped else index[offset:])
 
     def _table_order(self, plan: steps.Order, table: pa.Table, needed: int | None) -> Index:
         keys: list[SortKey] = []

@@ -10,10 +10,19 @@ here too, because it is the shape of the tree; everything else is left to the ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.errors import InternalError
+from omnigraph.query.plan.conditions import (
+    block_key,
+    conjuncts,
+    has_block,
+    hop_key,
+    key_of,
+    part_left,
+)
 from omnigraph.query.plan.nodes import (
     Aggregate,
     Attach,
@@ -34,9 +43,8 @@ from omnigraph.query.plan.nodes import (
 )
 from omnigraph.query.typed import (
     Bm25,
-    CountOf,
+    Compare,
     Direction,
-    Exists,
     Expr,
     Hop,
     Nearest,
@@ -46,7 +54,6 @@ from omnigraph.query.typed import (
     Rrf,
     Score,
     variables,
-    walk,
 )
 
 REVERSED: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
@@ -122,27 +129,55 @@ def introduced(pattern: Pattern) -> tuple[str, ...]:
 
 def build_pattern(pattern: Pattern, cost: RootCost, score: Score | None = None) -> Plan:
     """A block: its required part, then optionals, late filters and negations."""
-    plan = _Required(pattern, cost, score).build()
+    filters = conjuncts(pattern.filters)
+    plan = _Required(pattern, filters, cost, score).build()
     here = bound(plan)
-    late = tuple(f for f in pattern.filters if not variables(f) <= here)
-    early = tuple(f for f in pattern.filters if variables(f) <= here)
+    late = tuple(f for f in filters if not variables(f) <= here)
+    early = tuple(f for f in filters if variables(f) <= here)
     if early:
         plan = Filter(input=plan, conditions=early)
-    for block in pattern.optionals:
+    for block in _attached(pattern.optionals):
         inner = build_pattern(block, cost)
         plan = Attach(input=plan, block=inner, variables=introduced(block))
     if late:
         plan = Filter(input=plan, conditions=late)
-    for block in pattern.negations:
+    for block in sorted(pattern.negations, key=block_key):
         plan = Semi(input=plan, block=build_pattern(block, cost), negated=True)
     return plan
+
+
+def _attached(blocks: Sequence[Pattern]) -> Iterator[Pattern]:
+    """Optional blocks in an order of their own; one that uses another's variables follows it."""
+    waiting = sorted(blocks, key=block_key)
+    while waiting:
+        later = {name: block for block in waiting for name in introduced(block)}
+        chosen = next(b for b in waiting if all(later.get(name, b) is b for name in b.outer))
+        waiting.remove(chosen)
+        yield chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Component:
+    """Variables that traversals connect, and where to start among them."""
+
+    names: frozenset[str]
+    root: Plan
+    cost: float
+    key: str
 
 
 class _Required:
     """The bindings and traversals of one block."""
 
-    def __init__(self, pattern: Pattern, cost: RootCost, score: Score | None) -> None:
+    def __init__(
+        self,
+        pattern: Pattern,
+        filters: tuple[Expr, ...],
+        cost: RootCost,
+        score: Score | None,
+    ) -> None:
         self._pattern = pattern
+        self._conditions = filters
         self._nodes = {n.name: n for n in pattern.nodes}
         self._cost = cost
         self._score = score
@@ -152,32 +187,52 @@ class _Required:
         outer = self._pattern.outer
         plan: Plan = Outer(variables=outer) if outer else Unit()
         plan = self._reach(plan)
-        while missing := self._missing(plan):
-            component = self._reach(self._root(missing))
+        waiting = self._components(bound(plan))
+        while waiting:
+            here = bound(plan)
+            chosen = min(waiting, key=lambda c: (not self._meets(c, here), c.cost, c.key))
+            waiting.remove(chosen)
+            component = self._reach(chosen.root)
             plan = component if isinstance(plan, Unit) else Join(left=plan, right=component)
-            # A component may have been connected to what was there by a hop between both.
-            plan = self._reach(plan)
         if self._open:
             raise InternalError("a traversal could not be planned")
         return plan
 
-    def _missing(self, plan: Plan) -> list[NodeVar]:
-        here = bound(plan)
-        return [n for n in self._pattern.nodes if n.name not in here]
+    def _components(self, here: frozenset[str]) -> list[_Component]:
+        """What no traversal connects to the variables that are bound already."""
+        missing = [n for n in self._pattern.nodes if n.name not in here]
+        found: list[_Component] = []
+        while missing:
+            names = self._connected(missing[0].name)
+            found.append(self._component([n for n in missing if n.name in names]))
+            missing = [n for n in missing if n.name not in names]
+        return found
 
-    def _root(self, missing: list[NodeVar]) -> Plan:
-        """The node to scan next: of the first unbound node's component, the cheapest start."""
-        component = self._component(missing[0].name)
-        nodes = [n for n in missing if n.name in component]
-        if self._score is not None and (ranked := ranked_variable(self._score)) in component:
-            scan = Scan(
-                variable=ranked,
-                type_name=self._nodes[ranked].type_name,
-                filters=self._filters(ranked),
-            )
-            return Rank(input=scan, variable=ranked, score=self._score)
-        best = min(nodes, key=lambda n: self._cost(n, self._filters(n.name)))
-        return Scan(variable=best.name, type_name=best.type_name)
+    def _component(self, nodes: list[NodeVar]) -> _Component:
+        """With the cheapest start, or the ranked node."""
+        costs = {n.name: (self._cost(n, self._filters(n.name)), self._node_key(n)) for n in nodes}
+        best = min(nodes, key=lambda n: costs[n.name])
+        root: Plan = Scan(variable=best.name, type_name=best.type_name)
+        if self._score is not None and (ranked := ranked_variable(self._score)) in costs:
+            best = self._nodes[ranked]
+            scan = Scan(variable=ranked, type_name=best.type_name, filters=self._filters(ranked))
+            root = Rank(input=scan, variable=ranked, score=self._score)
+        cost, key = costs[best.name]
+        return _Component(frozenset(costs), root, cost, key)
+
+    def _node_key(self, node: NodeVar) -> str:
+        conditions = " ".join(map(key_of, self._filters(node.name)))
+        return f"{'' if node.anonymous else node.name}: {node.type_name} {conditions}"
+
+    def _meets(self, component: _Component, here: frozenset[str]) -> bool:
+        """Whether an equality leads from what is bound to a component: then no product is made."""
+        for condition in self._conditions:
+            if isinstance(condition, Compare) and condition.op == "=":
+                one, other = variables(condition.left), variables(condition.right)
+                for a, b in ((one, other), (other, one)):
+                    if a and b and a <= here and b <= component.names:
+                        return True
+        return False
 
     def _filters(self, name: str) -> tuple[Expr, ...]:
         """Scalar filters on this variable alone: what a ranking ranks among."""
@@ -186,13 +241,13 @@ class _Required:
     @cached_property
     def _own_filters(self) -> dict[str, list[Expr]]:
         found: dict[str, list[Expr]] = {}
-        for condition in self._pattern.filters:
+        for condition in self._conditions:
             needed = variables(condition)
             if len(needed) == 1 and not has_block(condition):
                 found.setdefault(next(iter(needed)), []).append(condition)
         return found
 
-    def _component(self, name: str) -> set[str]:
+    def _connected(self, name: str) -> set[str]:
         found = {name}
         grown = True
         while grown:
@@ -217,16 +272,21 @@ class _Required:
     def _next(self, here: set[str]) -> Hop | None:
         """The next traversal with an end bound.
 
-        One between two bound ends only removes rows: the sooner the better.
+        One between two bound ends only removes rows: the sooner the better. Then those that lead
+        to nodes or over edges of which conditions leave few.
         """
-        first: Hop | None = None
-        for hop in self._open:
-            bound_ends = (hop.left in here) + (hop.right in here)
-            if bound_ends == 2:
-                return hop
-            if bound_ends and first is None:
-                first = hop
-        return first
+        found = [hop for hop in self._open if hop.left in here or hop.right in here]
+        if len(found) < 2:
+            return found[0] if found else None
+        return min(found, key=lambda hop: self._choice(hop, here))
+
+    def _choice(self, hop: Hop, here: set[str]) -> tuple[bool, float, str]:
+        ends = [name for name in (hop.left, hop.right) if name not in here]
+        left = 1.0
+        for name in [*ends, hop.variable or ""]:
+            for condition in self._filters(name):
+                left *= part_left(condition)
+        return bool(ends), left, hop_key(hop)
 
     def _apply(self, plan: Plan, hop: Hop, *, forward: bool, closes: bool) -> Plan:
         origin, target = (hop.left, hop.right) if forward else (hop.right, hop.left)
@@ -253,8 +313,3 @@ class _Required:
             high=hop.high,
             edge_variable=hop.variable,
         )
-
-
-def has_block(expr: Expr) -> bool:
-    """Whether a block stands somewhere in the expression."""
-    return any(isinstance(e, (Exists, CountOf)) for e in walk(expr))

@@ -85,7 +85,7 @@ def describe(plan: Plan) -> str:
             on = ", ".join(f"{text(a)} = {text(b)}" for a, b in plan.on)
             return f"join on {on}" if on else "product"
         case steps.Filter():
-            return "filter " + " and ".join(map(text, plan.conditions))
+            return "filter " + _all(plan.conditions)
         case steps.Semi():
             return "without" if plan.negated else "with"
         case steps.Attach():
@@ -120,7 +120,13 @@ def _arrow(direction: str, edge: str) -> str:
 
 
 def _where(filters: tuple[typed.Expr, ...]) -> str:
-    return " where " + " and ".join(map(text, filters)) if filters else ""
+    return f" where {_all(filters)}" if filters else ""
+
+
+def _all(conditions: tuple[typed.Expr, ...]) -> str:
+    if len(conditions) == 1:
+        return text(conditions[0])
+    return " and ".join(f"({text(c)})" if isinstance(c, typed.Or) else text(c) for c in conditions)
 
 
 def _outputs(outputs: Iterable[typed.Output]) -> str:
@@ -135,8 +141,9 @@ def _order(plan: steps.Order) -> str:
     ties = [f"${t}.id" for t in plan.ties] if plan.on == "bindings" else ["all columns"]
     parts = ["order by " + ", ".join([*keys, *ties])]
     if plan.limit is not None:
-        parts.append(f"limit {text(plan.limit)}")
-    if plan.offset is not None:
+        more = f" + {text(plan.offset)}" if plan.keeps_skipped and plan.offset is not None else ""
+        parts.append(f"limit {text(plan.limit)}{more}")
+    if plan.offset is not None and not plan.keeps_skipped:
         parts.append(f"offset {text(plan.offset)}")
     return " ".join(parts)
 

@@ -199,6 +199,8 @@ class Order:
     ties: tuple[str, ...] = ()
     limit: Expr | None = None
     offset: Expr | None = None
+    keeps_skipped: bool = False
+    """Keep the rows before the offset, too: a later order skips them."""
 
 
 Leaf = Scan | Seek | Outer | Unit

@@ -7,26 +7,13 @@ from dataclasses import dataclass, replace
 
 from omnigraph.errors import LimitError
 from omnigraph.query.plan.build import build, build_pattern
+from omnigraph.query.plan.conditions import part_left
 from omnigraph.query.plan.nodes import Join, Plan, Scan, inputs
 from omnigraph.query.plan.rules import RULES, improve
 from omnigraph.query.plan.rules.keys import sought
 from omnigraph.query.plan.rules.planning import Planning, Rule
-from omnigraph.query.typed import (
-    Compare,
-    CountOf,
-    Exists,
-    Expr,
-    InList,
-    NodeVar,
-    Pattern,
-    Read,
-    walk,
-)
+from omnigraph.query.typed import CountOf, Exists, Expr, NodeVar, Pattern, Read, walk
 from omnigraph.schema.catalog import Catalog
-
-EQUAL_PART = 0.05
-"""Guess: the part of rows that an equality leaves."""
-OTHER_PART = 0.3
 
 RowCount = Callable[[str], int]
 """Rows of a node type, from the snapshot's metadata."""
@@ -54,8 +41,7 @@ def plan_read(
             return 1.0
         expected = float(rows(node.type_name))
         for condition in filters:
-            equal = isinstance(condition, (Compare, InList)) and _is_equality(condition)
-            expected *= EQUAL_PART if equal else OTHER_PART
+            expected *= part_left(condition)
         return 1.0 + expected
 
     planning = Planning(catalog=catalog, cost=cost)
@@ -75,10 +61,6 @@ def too_deep() -> LimitError:
         hint="split it into several queries",
         details={"limit": "depth"},
     )
-
-
-def _is_equality(condition: Compare | InList) -> bool:
-    return isinstance(condition, InList) or condition.op == "="
 
 
 def _plan_blocks(

@@ -101,7 +101,13 @@ def compact(low: Lowering, step: steps.Compact, scope: LoweredScope) -> LoweredF
         rows = F.count(F.lit(1)) if frame.weight is None else total(F.col(frame.weight))
         made.append(rows.alias(weight))
     keys = [*ids, *frame.tags]
-    df = frame.df.select(*keys).distinct() if not made else frame.df.groupBy(*keys).agg(*made)
+    if not keys:
+        # Of no rows no row: a total would be one.
+        df = frame.df.agg(*made).where(F.col(weight) > 0) if made else frame.df.limit(1)
+    elif made:
+        df = frame.df.groupBy(*keys).agg(*made)
+    else:
+        df = frame.df.select(*keys).distinct()
     return LoweredFrame(
         df=df,
         variables=frame.variables,
@@ -340,6 +346,8 @@ def page(df: DataFrame, order: Sequence[Column], step: Order, values: Values) ->
     limit, offset = row_count(step.limit, "limit", values), row_count(step.offset, "offset", values)
     if order:
         df = df.orderBy(*order)
+    if step.keeps_skipped:
+        limit, offset = None if limit is None else limit + (offset or 0), None
     if offset:
         if offset > ROWS_MAX:
             raise LimitError(

@@ -10,6 +10,7 @@ from omnigraph.query.plan.rules.degrees import count_by_degrees
 from omnigraph.query.plan.rules.equal_joins import join_on_equality
 from omnigraph.query.plan.rules.filters import push_filters_down
 from omnigraph.query.plan.rules.keys import seek_by_key
+from omnigraph.query.plan.rules.limit_products import limit_products
 from omnigraph.query.plan.rules.planning import Planning, Rule
 from omnigraph.query.plan.rules.prune import prune_variables
 from omnigraph.query.plan.rules.semi_joins import exists_as_semi_join
@@ -19,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     push_filters_down,
     join_on_equality,
     seek_by_key,
+    limit_products,
     count_rows_not_entities,
     compact_dead_variables,
     count_by_degrees,

@@ -1,4 +1,4 @@
-"""Between two traversals, rows that differ only in variables without further use become one.
+"""Before a traversal or a join, rows that differ only in variables without further use become one.
 
 Counts keep their weight; where duplicates do not matter (``distinct``, ``min``, ``exists``) one row
 is as good as many. So paths are counted without being walked one by one.
@@ -17,6 +17,7 @@ from omnigraph.query.plan.nodes import (
     Distinct,
     Expand,
     Filter,
+    Join,
     Plan,
     Project,
     Semi,
@@ -67,6 +68,16 @@ def _needed(expressions: Iterable[Expr]) -> frozenset[str]:
     return found
 
 
+def _side(side: Plan, needed: frozenset[str], *, counted: bool) -> Plan:
+    """One side of a join. Rows that nothing tells apart are one: so products are counted."""
+    here = bound(side)
+    made = _below(side, needed & here, counted=counted, traversed=True)
+    keep = tuple(sorted(bound(made) & needed))
+    if len(keep) < len(bound(made)):
+        return Compact(input=made, keep=keep, counted=counted)
+    return made
+
+
 def _below(plan: Plan, needed: frozenset[str], *, counted: bool, traversed: bool) -> Plan:
     """``traversed``: a traversal follows, so that fewer rows here are fewer steps there."""
     match plan:
@@ -91,6 +102,11 @@ def _below(plan: Plan, needed: frozenset[str], *, counted: bool, traversed: bool
             wanted = needed | _needed(plan.conditions)
             source = _below(plan.input, wanted, counted=counted, traversed=traversed)
             return replace(plan, input=source)
+        case Join():
+            wanted = needed | _needed(e for pair in plan.on for e in pair)
+            sides = (_side(side, wanted, counted=counted) for side in (plan.left, plan.right))
+            left, right = sides
+            return replace(plan, left=left, right=right)
         case Semi():
             wanted = needed | outer_variables(plan.block)
             source = _below(plan.input, wanted, counted=counted, traversed=traversed)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.query.plan.build import has_block
+from omnigraph.query.plan.conditions import has_block
 from omnigraph.query.plan.nodes import Filter, Join, Plan, bound
 from omnigraph.query.plan.rules.planning import Planning, bottom_up
 from omnigraph.query.typed import Compare, Expr, Prop, variables
+from omnigraph.schema.catalog import PropertyType, Scalar
 
 
 def join_on_equality(plan: Plan, _: Planning) -> Plan:
@@ -35,7 +36,7 @@ def _sides(condition: Expr, join: Join) -> tuple[Expr, Expr] | None:
             pass
         case _:
             return None
-    if one.type.scalar is not other.type.scalar or has_block(condition):
+    if not _joinable(one.type, other.type) or has_block(condition):
         return None
     left, right = bound(join.left), bound(join.right)
     if variables(one) <= left and variables(other) <= right:
@@ -43,3 +44,18 @@ def _sides(condition: Expr, join: Join) -> tuple[Expr, Expr] | None:
     if variables(other) <= left and variables(one) <= right:
         return other, one
     return None
+
+
+def _joinable(one: PropertyType, other: PropertyType) -> bool:
+    """Whether one type holds the values of both exactly."""
+    if one.is_list or other.is_list:
+        return one.scalar is other.scalar and one.is_list is other.is_list
+    kinds = {one.scalar, other.scalar}
+    return len(kinds) == 1 or any(
+        kinds <= group
+        for group in (
+            {Scalar.I32, Scalar.I64, Scalar.U32},
+            {Scalar.U32, Scalar.U64},
+            {Scalar.F32, Scalar.F64},
+        )
+    )

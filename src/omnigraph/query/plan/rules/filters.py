@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.query.plan.build import has_block
+from omnigraph.query.plan.conditions import has_block
 from omnigraph.query.plan.nodes import (
     Attach,
     Close,
@@ -17,6 +17,7 @@ from omnigraph.query.plan.nodes import (
     Seek,
     Semi,
     bound,
+    outer_variables,
 )
 from omnigraph.query.plan.rules.planning import Planning, bottom_up
 from omnigraph.query.typed import Expr, variables
@@ -26,6 +27,8 @@ def push_filters_down(plan: Plan, _: Planning) -> Plan:
     """Move every condition of every filter as far down as it goes."""
 
     def change(step: Plan) -> Plan:
+        if isinstance(step, Semi):
+            return _sink_semi(step)
         if not isinstance(step, Filter):
             return step
         made = step.input
@@ -34,6 +37,25 @@ def push_filters_down(plan: Plan, _: Planning) -> Plan:
         return made
 
     return bottom_up(plan, change)
+
+
+def _sink_semi(semi: Semi) -> Plan:
+    """A block with a solution, or none, is asked for before components meet, where it can be."""
+    needed = outer_variables(semi.block)
+    match semi.input:
+        case Join(left=left, right=right) as join if needed:
+            on_the_right = bound(right)
+            if needed <= on_the_right:
+                return replace(join, right=_sink_semi(replace(semi, input=right)))
+            if needed.isdisjoint(on_the_right):
+                return replace(join, left=_sink_semi(replace(semi, input=left)))
+        case Filter(input=source) | Semi(input=source) as above:
+            below = _sink_semi(replace(semi, input=source))
+            if not isinstance(below, Semi) or below.block is not semi.block:
+                return replace(above, input=below)
+        case _:
+            pass
+    return semi
 
 
 def _sink(plan: Plan, condition: Expr) -> Plan:
@@ -70,7 +92,10 @@ def _sink(plan: Plan, condition: Expr) -> Plan:
             if needed.isdisjoint(on_the_right):
                 return replace(plan, left=_sink(plan.left, condition))
         case Filter():
-            return replace(plan, conditions=(*plan.conditions, condition))
+            below = _sink(plan.input, condition)
+            if isinstance(below, Filter) and below.input is plan.input:
+                return replace(plan, conditions=(*plan.conditions, condition))
+            return replace(plan, input=below)
         case _:
             pass
     return Filter(input=plan, conditions=(condition,))
