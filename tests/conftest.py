@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,30 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+MEMORY = Path("/dev/shm")
+MEMORY_MIN_BYTES = 8 << 30
+
+
+def _put_files_in_memory() -> None:
+    """Temporary files go to a file system in memory where the machine has one and room for it.
+
+    Nothing that is tested needs a disk: who is killed here is a process, never the machine. On a
+    disk, thousands of small graphs wait for its journal. ``TMPDIR`` chooses another place.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    room = os.statvfs(MEMORY)
+    # What the file system may hold is a limit, not a promise: the memory has to be there as well.
+    free = min(
+        room.f_bavail * room.f_frsize, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    )
+    # Some tests make programs and start them.
+    if free >= MEMORY_MIN_BYTES and not room.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = str(MEMORY)  # For the processes that tests start, as well.
+        tempfile.tempdir = None
+
+
+_put_files_in_memory()
 _prefixes = count(1)
 FORMAT_V1 = Path(__file__).parent / "fixtures" / "format-v1"
 
