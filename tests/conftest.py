@@ -58,6 +58,18 @@ def _put_files_in_memory() -> None:
 
 
 _put_files_in_memory()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Memory is given back when all is well; at the end, because a handle that a test left open
+    may still be busy in its folder, and the next test must not get the same."""
+    factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    is_worker = hasattr(session.config, "workerinput")
+    if exitstatus == 0 and not is_worker and os.environ.get("TMPDIR") == str(MEMORY):
+        shutil.rmtree(factory.getbasetemp(), ignore_errors=True)
+
+
 _prefixes = count(1)
 FORMAT_V1 = Path(__file__).parent / "fixtures" / "format-v1"
 
