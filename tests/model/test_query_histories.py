@@ -26,6 +26,7 @@ from omnigraph.query.params import bind
 from omnigraph.query.topology import edges, vertices
 from omnigraph.storage import compact, staging, table_memory, tables
 from omnigraph.testing.clock import ManualClock
+from support.examples import examples
 from support.naive import NaiveGraph, evaluate, same
 from support.random_graphs import RandomGraph, graphs
 from support.random_queries import RandomQuery, cases
@@ -119,7 +120,7 @@ def parts(rows: RandomGraph, size: int) -> Iterator[dict[str, list[dict[str, Any
 
 
 @pytest.mark.parametrize("world_", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=5)
+@settings(max_examples=examples(4))
 @given(data=st.data())
 def test_any_history_with_any_bounds(world_: RandomWorld, data: st.DataObject) -> None:
     case, other = data.draw(cases(world_)), data.draw(graphs(world_))
