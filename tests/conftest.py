@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +101,22 @@ def s3_proxied_root(
 ) -> str:
     """As ``s3_root``, by way of ``s3_proxy``."""
     return _s3_place(monkeypatch, s3_server.env(s3_proxy.endpoint))
+
+
+@pytest.fixture
+def beside_proxy(
+    s3_server: S3Server, s3_proxied_root: str
+) -> Callable[[], AbstractContextManager[None]]:
+    """A block whose handles go past ``s3_proxy``: for what a test builds and does not count."""
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in s3_server.env().items():
+                patch.setenv(name, value)
+            yield
+
+    return block
 
 
 @pytest.fixture(params=["local", "s3"])
