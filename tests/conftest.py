@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
@@ -110,7 +110,7 @@ def beside_proxy(
     """A block whose handles go past ``s3_proxy``: for what a test builds and does not count."""
 
     @contextmanager
-    def block() -> Iterator[None]:
+    def block() -> Generator[None]:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in s3_server.env().items():
                 patch.setenv(name, value)

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from multiprocessing.forkserver import ensure_running
@@ -59,7 +59,7 @@ def enter(environment: Mapping[str, str]) -> None:
 @contextmanager
 def started(
     code: str, *arguments: str, environment: Mapping[str, str]
-) -> Iterator[tuple[ForkServerProcess, Path]]:
+) -> Generator[tuple[ForkServerProcess, Path]]:
     """A program that runs beside the block and does not outlive it, and what it says."""
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder) / "said"
