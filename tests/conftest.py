@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +34,42 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+MEMORY = Path("/dev/shm")
+MEMORY_MIN_BYTES = 8 << 30
+
+
+def _put_files_in_memory() -> None:
+    """Temporary files go to a file system in memory where the machine has one and room for it.
+
+    Nothing that is tested needs a disk: who is killed here is a process, never the machine. On a
+    disk, thousands of small graphs wait for its journal. ``TMPDIR`` chooses another place.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    room = os.statvfs(MEMORY)
+    # What the file system may hold is a limit, not a promise: the memory has to be there as well.
+    free = min(
+        room.f_bavail * room.f_frsize, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    )
+    # Some tests make programs and start them.
+    if free >= MEMORY_MIN_BYTES and not room.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = str(MEMORY)  # For the processes that tests start, as well.
+        tempfile.tempdir = None
+
+
+_put_files_in_memory()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Memory is given back when all is well; at the end, because a handle that a test left open
+    may still be busy in its folder, and the next test must not get the same."""
+    factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    is_worker = hasattr(session.config, "workerinput")
+    if exitstatus == 0 and not is_worker and os.environ.get("TMPDIR") == str(MEMORY):
+        shutil.rmtree(factory.getbasetemp(), ignore_errors=True)
+
 
 _prefixes = count(1)
 FORMAT_V1 = Path(__file__).parent / "fixtures" / "format-v1"
@@ -63,6 +101,22 @@ def s3_proxied_root(
 ) -> str:
     """As ``s3_root``, by way of ``s3_proxy``."""
     return _s3_place(monkeypatch, s3_server.env(s3_proxy.endpoint))
+
+
+@pytest.fixture
+def beside_proxy(
+    s3_server: S3Server, s3_proxied_root: str
+) -> Callable[[], AbstractContextManager[None]]:
+    """A block whose handles go past ``s3_proxy``: for what a test builds and does not count."""
+
+    @contextmanager
+    def block() -> Generator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in s3_server.env().items():
+                patch.setenv(name, value)
+            yield
+
+    return block
 
 
 @pytest.fixture(params=["local", "s3"])

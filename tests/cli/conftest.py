@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,24 @@ def data_file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def empty_graph(tmp_path: Path, schema_file: Path) -> Path:
-    uri = tmp_path / "graph"
-    ok("init", uri, "--schema", schema_file)
-    return uri
+@pytest.fixture(scope="session")
+def graphs_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graphs below, made once: a graph may be copied to another place."""
+    folder = tmp_path_factory.mktemp("graphs")
+    (folder / "fleet.pg").write_text(SCHEMA)
+    (folder / "fleet.jsonl").write_text(DATA, encoding="utf-8")
+    ok("init", folder / "empty", "--schema", folder / "fleet.pg")
+    shutil.copytree(folder / "empty", folder / "full")
+    data = ("--data", folder / "fleet.jsonl", "--mode", "append", "--as", "alice")
+    ok("load", folder / "full", *data)
+    return folder
 
 
 @pytest.fixture
-def graph(empty_graph: Path, data_file: Path) -> Path:
-    ok("load", empty_graph, "--data", data_file, "--mode", "append", "--as", "alice")
-    return empty_graph
+def empty_graph(tmp_path: Path, schema_file: Path, graphs_once: Path) -> Path:
+    return Path(shutil.copytree(graphs_once / "empty", tmp_path / "graph"))
+
+
+@pytest.fixture
+def graph(tmp_path: Path, schema_file: Path, data_file: Path, graphs_once: Path) -> Path:
+    return Path(shutil.copytree(graphs_once / "full", tmp_path / "graph"))

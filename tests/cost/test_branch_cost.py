@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 
 import omnigraph
@@ -81,11 +84,13 @@ def test_the_first_write_of_a_second_lineage_opens_an_indexed_version_once(
 
 
 def test_five_hundred_branches_are_listed_and_opened_as_one(
-    s3_proxied_root: str, s3_proxy: CountingProxy
+    s3_proxied_root: str,
+    s3_proxy: CountingProxy,
+    beside_proxy: Callable[[], AbstractContextManager[None]],
 ) -> None:
     names = [f"b{i:03}" for i in range(BRANCHES)]
     opened = (names[0], names[BRANCHES // 2], names[-1])
-    with omnigraph.init(s3_proxied_root, schema(1)) as graph:
+    with beside_proxy(), omnigraph.init(s3_proxied_root, schema(1)) as graph:
         graph.load(rows(1, 1))
         for name in names:
             graph.branches.create(name)

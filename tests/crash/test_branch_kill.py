@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 import omnigraph
 from omnigraph.failpoints import ENV_POINTS, FailPoint
+from support.children import finished
 from support.racers import SCHEMA
 
 CASES = [
@@ -49,12 +48,9 @@ def test_a_killed_command_leaves_no_name_stuck(
     with omnigraph.init(store_root, SCHEMA) as graph:
         graph.load([{"type": "Person", "data": {"name": "a"}}])
         graph.branches.create("x")
-    child = subprocess.run(
-        [sys.executable, "-c", SCRIPT, store_root, command, *COMMANDS[command]],
-        env=os.environ | {ENV_POINTS: f"{point}=kill"},
-        check=False,
-    )
-    assert child.returncode == -signal.SIGKILL
+    environment = os.environ | {ENV_POINTS: f"{point}=kill"}
+    child = finished(SCRIPT, store_root, command, *COMMANDS[command], environment=environment)
+    assert child.returncode == -signal.SIGKILL, child
     with omnigraph.open(store_root) as graph:
         assert living(graph) == expected
         # Whatever happened, every name can be used from here on.

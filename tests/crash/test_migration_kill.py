@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import ENV_POINTS, FailPoint
 from omnigraph.manifest.format import FORMAT
+from support.children import finished
 from support.releases import release_of_format
 
 ON_MAIN = {1, 2, 3, 4, 5, 7}
@@ -46,12 +45,9 @@ def stamp(graph: omnigraph.Graph, branch: str = "main") -> int:
 
 
 def killed_at(point: FailPoint, root: Path, line: dict[str, object], branch: str) -> None:
-    child = subprocess.run(
-        [sys.executable, "-c", WRITE, root, json.dumps(line), branch],
-        env=os.environ | {ENV_POINTS: f"{point}=kill"},
-        check=False,
-    )
-    assert child.returncode == -signal.SIGKILL
+    environment = os.environ | {ENV_POINTS: f"{point}=kill"}
+    child = finished(WRITE, str(root), json.dumps(line), branch, environment=environment)
+    assert child.returncode == -signal.SIGKILL, child
 
 
 @pytest.mark.parametrize("point", [*BEFORE_COMMIT, *AFTER_COMMIT], ids=str)

@@ -8,8 +8,6 @@ nothing.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +22,7 @@ from omnigraph.housekeeping.intents import LEASE_S
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.rendezvous import Rendezvous
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR, IntentState
+from support.children import COMMAND_LINE, started
 
 SCHEMA = """
 node Person { name: String @key  age: I64? @index }
@@ -69,18 +68,10 @@ def build(root: str) -> None:
 def stopped(directory: Path, point: FailPoint, arguments: Sequence[str]) -> Iterator[None]:
     """A child that stands at a point; killed at the end of the block, or with it."""
     meeting = Rendezvous(directory)
-    child = subprocess.Popen(
-        [sys.executable, *arguments],
-        env=os.environ | meeting.env(point),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        meeting.wait_reached(point, alive=lambda: child.poll() is None)
+    environment = os.environ | meeting.env(point)
+    with started(*arguments, environment=environment) as (child, _):
+        meeting.wait_reached(point, alive=child.is_alive)
         yield
-    finally:
-        child.kill()
-        child.wait()
 
 
 def later(root: str, seconds: float = 2 * LEASE_S) -> omnigraph.Graph:
@@ -134,7 +125,7 @@ def test_a_killed_recovery_is_run_again(store_root: str, tmp_path: Path, point: 
     build(store_root)
     lose(store_root, "lost", "main")
     lose(store_root, "lost", "side")
-    command = ("-m", "omnigraph", "recovery", "run", store_root, "--stalled-after", "0s")
+    command = (COMMAND_LINE, "recovery", "run", store_root, "--stalled-after", "0s")
     with omnigraph.open(store_root) as graph:
         with stopped(tmp_path, point, command):
             write(graph, "beside")
@@ -168,7 +159,7 @@ def test_a_killed_cleanup_is_run_again(store_root: str, tmp_path: Path, point: F
     far = ("--yes",) if store_root.startswith("s3:") else ()
     keep = ("--keep", "1", "--grace", "0s", "--confirm", *far)
     with omnigraph.open(store_root) as graph:
-        with stopped(tmp_path, point, ("-m", "omnigraph", "cleanup", store_root, *keep)):
+        with stopped(tmp_path, point, (COMMAND_LINE, "cleanup", store_root, *keep)):
             write(graph, "beside")
             write(graph, "beside", "side")
         write(graph, "next")
@@ -203,7 +194,7 @@ def test_a_killed_long_write_is_spared_while_it_lives_and_given_up_when_it_does_
     build(store_root)
     published = point is FailPoint.PUBLISH_AFTER_COMMIT
     with omnigraph.open(store_root) as graph:
-        with stopped(tmp_path, point, ("-c", LONG_LOAD, store_root)):
+        with stopped(tmp_path, point, (LONG_LOAD, store_root)):
             (item,) = graph.upkeep.recovery.list()
             assert item.state is IntentState.RUNNING
             assert item.intent is not None and item.intent.long
@@ -252,7 +243,7 @@ def test_a_killed_command_stops_nobody(tmp_path: Path, command: str, point: Fail
     with omnigraph.open(store_root) as graph:
         named = {"extra": extra(graph), "grown.pg": str(tmp_path / "grown.pg")}
         before = graph.snapshot().commit.id
-        arguments = ("-m", "omnigraph", *(named.get(word, word) for word in words), store_root)
+        arguments = (COMMAND_LINE, *(named.get(word, word) for word in words), store_root)
         with stopped(tmp_path, point, (*arguments, "--as", "alice")):
             published = graph.snapshot().commit.id != before
             assert published == (point is FailPoint.PUBLISH_AFTER_COMMIT)

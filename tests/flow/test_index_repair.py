@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,14 +32,21 @@ ALL_KINDS = 6
 """Of ids, keys, colours, words, parts and vectors."""
 
 
-@pytest.fixture(params=DAMAGING)
-def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module", params=DAMAGING)
+def damage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("damage") / "g"
     with pytest.MonkeyPatch.context() as patch:
         ask_indexes(patch)
         one_session_for_all(patch)
-        with omnigraph.init(tmp_path / "g", SCHEMA) as graph:
+        with omnigraph.init(place, SCHEMA) as graph:
             HISTORIES[request.param](graph)
-    return tmp_path / "g"
+    return place
+
+
+@pytest.fixture
+def damaged(damage: Path, tmp_path: Path) -> Path:
+    """A copy: repairs change it."""
+    return Path(shutil.copytree(damage, tmp_path / "g"))
 
 
 def told(graph: omnigraph.Graph) -> list[Finding]:

@@ -40,6 +40,7 @@ from omnigraph.upkeep.cleanup import cleanup
 from omnigraph.upkeep.name_check import NameFaultKind, name_faults
 from omnigraph.upkeep.recovery import recover
 from omnigraph.upkeep.retention import Policy
+from support.examples import examples
 
 NAMES = st.sampled_from(["a", "b", "c"])
 BRANCHES = st.sampled_from(["main", "x", "y"])
@@ -499,6 +500,6 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
 TestCleanupKeepsItsPromise = CleanupKeepsItsPromise.TestCase
 TestCleanupKeepsItsPromise.settings = settings(
     settings.get_profile(settings.get_current_profile_name()),
-    max_examples=20,
+    max_examples=examples(10),
     stateful_step_count=16,
 )

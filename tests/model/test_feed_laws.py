@@ -24,6 +24,7 @@ from omnigraph.branch.changes import EntityChange, Image
 from omnigraph.branch.merge.run import merge
 from omnigraph.errors import ErrorKind
 from omnigraph.testing.clock import ManualClock
+from support.examples import examples
 
 SCHEMA = """
 node P { code: String @key  n: I32?  x: F64? }
@@ -217,7 +218,7 @@ def replay(graph: omnigraph.Graph, branch: str, **options: Any) -> list[EntityCh
     return found
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(10))
 @given(steps=histories, window=st.sampled_from([2, 3, 50]), size=sizes)
 def test_the_feed_from_the_beginning_rebuilds_every_branch(
     steps: list[Step], window: int, size: dict[str, int]
@@ -228,7 +229,7 @@ def test_the_feed_from_the_beginning_rebuilds_every_branch(
             assert applied({}, changes) == exported(made.graph, branch)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(10))
 @given(steps=histories, window=st.sampled_from([2, 3, 50]), size=sizes)
 def test_a_baseline_and_the_feed_behind_it_make_the_head(
     steps: list[Step], window: int, size: dict[str, int]
@@ -250,7 +251,7 @@ def test_a_baseline_and_the_feed_behind_it_make_the_head(
                 assert applied(state, changes) == exported(made.graph, branch)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(10))
 @given(
     steps=histories,
     window=st.sampled_from([2, 50]),

@@ -21,6 +21,7 @@ from omnigraph.query.exec import columns, world
 from omnigraph.storage import compact, staging
 from omnigraph.testing.clock import ManualClock
 from omnigraph.upkeep import indexes
+from support.examples import examples
 
 SCHEMA = """
 node N { k: String @key  color: enum(red, green, blue) @index  text: String @index  n: I64 @index }
@@ -151,7 +152,7 @@ class Histories:
                     assert answer == expected, f"{name}: {column} = {value!r}"
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(8))
 @given(seed=st.integers(0, 2**32))
 def test_every_branch_answers_from_its_own_indexes(seed: int) -> None:
     dice = random.Random(seed)

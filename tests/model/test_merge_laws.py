@@ -15,6 +15,7 @@ from merge_model import merge as model_merge
 import omnigraph
 from omnigraph.branch.merge.run import merge
 from omnigraph.errors import MergeConflictError
+from support.examples import examples
 
 SCHEMA = """
 node P { code: String @key  n: I32?  m: String? }
@@ -25,7 +26,8 @@ edge K: Q -> Q { n: I32?  @key(@src, @dst) }
 FIXED = ("x", "y", "z")
 BRANCHES = ("main", "a", "b")
 LAWS = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(30),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 NUMBERS = st.sampled_from([None, 1, 2])
@@ -209,7 +211,7 @@ def changes(codes: str) -> st.SearchStrategy[list[tuple]]:
     )
 
 
-@settings(LAWS, max_examples=25)
+@settings(LAWS, max_examples=examples(12))
 @given(changes("abcdef"), changes("abc"), changes("def"))
 def test_merging_disjoint_changes_commutes(
     before: list[tuple], one: list[tuple], other: list[tuple]
@@ -233,7 +235,7 @@ def test_merging_disjoint_changes_commutes(
         assert merge(repository, "left", into="right").changes == {}
 
 
-@settings(LAWS, max_examples=40)
+@settings(LAWS, max_examples=examples(20))
 @given(st.lists(st.one_of(WRITES, WRITES, DELETES), min_size=2, max_size=10))
 def test_no_update_of_either_side_is_lost(steps: list[tuple]) -> None:
     with twins() as world:

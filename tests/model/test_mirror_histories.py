@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,6 +23,7 @@ import omnigraph
 from omnigraph.errors import OmnigraphError
 from omnigraph.housekeeping.mirror import type_name
 from omnigraph.storage.mirror import mirror_path
+from support.examples import examples
 
 VALUES: dict[str, list[Any]] = {
     "I32": [1, -5, None],
@@ -205,8 +207,9 @@ class MirrorHistory(RuleBasedStateMachine):
         assert {path.parts[-3].removesuffix(".lance") for path in versions} <= shown
 
 
+@pytest.mark.hypothesis
 def test_mirror_histories(tmp_path: Path) -> None:
     machine = type("Machine", (MirrorHistory,), {"folder": str(tmp_path)})
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=12, stateful_step_count=25, deadline=None)
+        machine, settings=settings(max_examples=examples(8), stateful_step_count=25, deadline=None)
     )

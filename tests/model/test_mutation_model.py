@@ -17,6 +17,7 @@ from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate import MutationOutcome, run_mutation
+from support.examples import examples
 
 SCHEMA = """
 node P { code: String @key  n: I32?  x: F64?  tags: [String]? }
@@ -238,7 +239,7 @@ def removed_from(before: Model, after: Model) -> tuple[int, int]:
     return sum(gone[t] for t in KEYS), sum(gone[t] for t in ENDS)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), suppress_health_check=list(HealthCheck))
 @given(st.booleans(), st.lists(mutations, min_size=1, max_size=10))
 def test_mutations_do_what_a_dict_does(seeded: bool, steps: list[list[Write] | list[Drop]]) -> None:
     with TemporaryDirectory() as folder, omnigraph.init(f"{folder}/g", SCHEMA) as graph:

@@ -21,6 +21,7 @@ from omnigraph.query.params import bind
 from omnigraph.storage import staging
 from omnigraph.testing.clock import ManualClock
 from omnigraph.upkeep import indexes
+from support.examples import examples
 from support.naive import NaiveGraph, evaluate, same
 from support.random_graphs import RandomGraph
 from support.random_queries import RandomQuery, cases
@@ -75,7 +76,7 @@ def maintain(graph: omnigraph.Graph, dice: random.Random) -> None:
 
 
 @pytest.mark.parametrize("world", INDEXED, ids=lambda w: w.name)
-@settings(max_examples=12)
+@settings(max_examples=examples(6))
 @given(data=st.data())
 def test_an_optimized_graph_answers_as_the_reference(
     world: RandomWorld, data: st.DataObject
@@ -118,7 +119,7 @@ query q($part: String) {
 """
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_a_part_of_any_text_is_found_with_and_without_indexes(data: st.DataObject) -> None:
     """Few letters, so that parts are found; writes and maintenance in any order."""

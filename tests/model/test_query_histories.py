@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.exec import aggregate, expand, frame, join, order, world
+from omnigraph.query.exec import aggregate, columns, expand, frame, join, order, world
 from omnigraph.query.params import bind
 from omnigraph.query.topology import edges, vertices
 from omnigraph.storage import compact, staging, table_memory, tables
 from omnigraph.testing.clock import ManualClock
+from support.examples import examples
 from support.naive import NaiveGraph, evaluate, same
 from support.random_graphs import RandomGraph, graphs
 from support.random_queries import RandomQuery, cases
@@ -38,11 +39,11 @@ BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (edges, "SMALL_CHANGE_MIN", (0, 2, 1_000)),
     (edges, "VERSIONS_MAX", (1, 2, 4)),
     (join, "SHARE_MIN", (1, 2, 32)),
-    (table_memory, "FEW_ROWS", (1, 2, 2_000)),
-    (table_memory, "REPEATS_MIN", (1, 4)),
-    (table_memory, "SMALL_BYTES", (0, 100, 8 << 20)),
-    (table_memory, "FETCH_COST", (0, 16_000)),
-    (table_memory, "FETCHED_ROW_COST", (0, 1, 8)),
+    (columns, "FEW_ROWS", (1, 2, 2_000)),
+    (columns, "REPEATS_MIN", (1, 4)),
+    (columns, "SMALL_BYTES", (0, 100, 8 << 20)),
+    (columns, "FETCH_COST", (0, 16_000)),
+    (columns, "FETCHED_ROW_COST", (0, 1, 8)),
     (order, "CUT", (1, 2, 4)),
     (expand, "DENSE_PART", (0, 1, 4, 1_000)),
     (expand, "EXACT", (0, 1 << 53)),
@@ -119,7 +120,7 @@ def parts(rows: RandomGraph, size: int) -> Iterator[dict[str, list[dict[str, Any
 
 
 @pytest.mark.parametrize("world_", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=5)
+@settings(max_examples=examples(4))
 @given(data=st.data())
 def test_any_history_with_any_bounds(world_: RandomWorld, data: st.DataObject) -> None:
     case, other = data.draw(cases(world_)), data.draw(graphs(world_))
@@ -129,7 +130,7 @@ def test_any_history_with_any_bounds(world_: RandomWorld, data: st.DataObject) -
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         for module, name, values in BOUNDS:
             patch.setattr(module, name, dice.choice(values))
-        patch.setenv(table_memory.CACHE_VARIABLE, dice.choice(CACHES))
+        patch.setenv(columns.CACHE_VARIABLE, dice.choice(CACHES))
         if indexed := dice.choice(INDEXED):
             patch.setattr(tables.Table, "indexed_columns", frozenset(indexed))
         with omnigraph.init(Path(folder) / "g", world_.schema, clock=ManualClock()) as graph:

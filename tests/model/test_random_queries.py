@@ -14,6 +14,7 @@ from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.params import bind
 from omnigraph.testing.clock import ManualClock
+from support.examples import examples
 from support.naive import NaiveGraph, evaluate, same
 from support.random_queries import RandomQuery, cases
 from support.random_worlds import NOW, WORLDS, RandomWorld
@@ -22,7 +23,7 @@ MODES = ("indexed", "csr")
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_engine_agrees_with_the_reference(world: RandomWorld, data: st.DataObject) -> None:
     case = data.draw(cases(world))

@@ -6,6 +6,7 @@ import copy
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -18,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 import omnigraph
+from support.examples import examples
 
 VALUES = {
     "I32": st.integers(-5, 5),
@@ -226,8 +228,9 @@ def shown(view: omnigraph.SnapshotView) -> Rows:
     return found
 
 
+@pytest.mark.hypothesis
 def test_schema_histories(tmp_path) -> None:
     machine = type("Machine", (SchemaHistory,), {"folder": str(tmp_path)})
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=25, stateful_step_count=20, deadline=None)
+        machine, settings=settings(max_examples=examples(12), stateful_step_count=20, deadline=None)
     )

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import omnigraph
 from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.storage import compact, staging
+from support.examples import examples
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 CITIES = st.sampled_from(["x", "y", "z"])
@@ -164,6 +165,6 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
 TestStoreAgreesWithModel = StoreAgreesWithModel.TestCase
 TestStoreAgreesWithModel.settings = settings(
     settings.get_profile(settings.get_current_profile_name()),
-    max_examples=80,
+    max_examples=examples(25),
     stateful_step_count=20,
 )

@@ -143,7 +143,10 @@ def test_a_driver_that_is_killed_while_tasks_write_leaves_nothing_visible(
     spark_sessions.stop()  # Its executors have the cores.
     gate, arrived = tmp_path / "gate", tmp_path / "arrived"
     os.mkfifo(gate)
-    conf = json.dumps(spark_cluster.conf() | {"spark.driver.memory": "512m"})
+    # It lives for seconds: a simpler collector and compiler are up sooner.
+    java = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    own = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": java}
+    conf = json.dumps(spark_cluster.conf() | own)
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, graph.uri, gate, arrived, conf, *files],
         env={**os.environ, "PYSPARK_PYTHON": str(spark_cluster.python)},

@@ -22,6 +22,7 @@ from omnigraph.spark.query import query_frame
 from omnigraph.spark.sessions import pipeline_session
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.spark import SparkSessions
+from support.examples import examples
 from support.random_queries import cases
 from support.random_worlds import FLEET, WORLDS, RandomWorld
 
@@ -33,7 +34,7 @@ QUERIES = 8
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=CASES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=examples(CASES), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_spark_agrees_with_the_reference(
     spark_sessions: SparkSessions, world: RandomWorld, data: st.DataObject

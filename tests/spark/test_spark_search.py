@@ -20,10 +20,11 @@ from omnigraph.spark.lower import search
 from omnigraph.storage.indexing import IndexKind
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.spark import SparkSessions
+from support.examples import examples
 from support.random_queries import cases
 from support.random_worlds import WORLDS, RandomWorld
 
-CASES = 3
+CASES = 2  # The first one is the simplest there is.
 QUERIES = 10
 
 SCHEMA = """
@@ -88,7 +89,7 @@ def docs(
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=CASES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=examples(CASES), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_searching_agrees_with_the_reference(
     spark_sessions: SparkSessions, world: RandomWorld, data: st.DataObject

@@ -1,13 +1,11 @@
 """Writer processes for race and crash tests: real processes, one start signal, one result each.
 
-Racers are forked from a server process that has imported omnigraph but never used it (Lance must
-not be forked once it is in use); so a dozen of them start as fast as one. A racer opens the graph,
-says that it is ready, waits for the signal, then writes: all start together and nobody sleeps.
+Racers are forked (``support.children``), so a dozen of them start as fast as one. A racer opens the
+graph, says that it is ready, waits for the signal, then writes: all start together and nobody sleeps.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -15,16 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from omnigraph.api import graph as graphs
 from omnigraph.errors import OmnigraphError
 from omnigraph.input import publishing as publishing  # With the next: imported before the fork,
 from omnigraph.query import engine as engine  # so that a racer races, and does not import.
 from support import branchers, evolvers, mergers, mutators
+from support.children import TIMEOUT_S, enter, finished, fork_server
 from support.releases import release_of_format
 
-TIMEOUT_S = 300
 SCHEMA = """
 node Person { name: String @key }
 node City { name: String @key }
@@ -133,8 +130,7 @@ def _race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
 
 def run_racers(racers: Sequence[Racer]) -> list[RaceResult]:
     """Let all racers go together and return their results in order."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context = fork_server()
     pipes = [context.Pipe() for _ in racers]
     processes = [
         context.Process(target=_child, args=(racer, theirs, dict(os.environ)), daemon=True)
@@ -164,8 +160,7 @@ def _receive(pipe: Connection) -> RaceResult:
 
 
 def _child(racer: Racer, pipe: Connection, environment: Mapping[str, str]) -> None:
-    # The fork server keeps the environment of its first use; the test's own is passed along.
-    os.environ.update(environment)
+    enter(environment)
 
     def ready() -> None:
         pipe.send("ready")
@@ -175,17 +170,12 @@ def _child(racer: Racer, pipe: Connection, environment: Mapping[str, str]) -> No
 
 
 def run_alone(racer: Racer, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run one racer in a fresh interpreter to its end, however that comes about."""
-    arguments = [racer.kind, racer.uri, racer.name, str(racer.count), racer.type_name]
-    path = os.pathsep.join([str(Path(__file__).parents[1]), environment.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-m", "support.racers", *arguments],
-        capture_output=True,
-        text=True,
-        env={**environment, "PYTHONPATH": path},
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    """Run one racer in a process of its own to its end, however that comes about."""
+    arguments = (racer.kind, racer.uri, racer.name, str(racer.count), racer.type_name)
+    return finished(_ALONE, *arguments, environment=environment)
+
+
+_ALONE = "import sys; from support.racers import main; main(sys.argv[1:])"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -194,7 +184,3 @@ def main(arguments: Sequence[str]) -> None:
     racer = Racer(kind=kind, uri=uri, name=name, count=int(count), type_name=type_name)
     result = race(racer, ready=lambda: None)
     sys.stdout.write(f"{result.done} done, errors: {result.errors}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
