@@ -2,7 +2,7 @@
 
     bases, ours, theirs, choices -> reconcile -> [one schema] -> rows are read in its columns
 
-Nothing is written here. What does not fit together is told as conflicts, and what was decided about
+Nothing is written here. What does not fit together becomes conflicts, and what was decided about
 them makes another schema: a fact of the other side, or something that goes on although it was
 dropped (ADR 0019).
 """
@@ -179,7 +179,7 @@ class MergeSchemas:
             history=history,
             base=before,
             theirs=renumber(things_of(self._other.catalog), found.numbers),
-            conflicts=tuple(_told(c, self._names) for c in found.conflicts),
+            conflicts=tuple(_conflict(c, self._names) for c in found.conflicts),
             is_schema=found.is_schema,
         )
 
@@ -191,9 +191,11 @@ class MergeSchemas:
         }
         return {n: fill if n in base else LateBackfill.of(fill) for n, fill in fills.items()}
 
-    def lost(self, one: OneSchema, choices: SchemaChoices) -> list[tuple[Lost, Prefer | None]]:
+    def dropped_changes(
+        self, one: OneSchema, choices: SchemaChoices
+    ) -> list[tuple[DroppedChange, Prefer | None]]:
         """What one side changed and the other dropped, each with the side that was decided for."""
-        found: list[tuple[Lost, Prefer | None]] = []
+        found: list[tuple[DroppedChange, Prefer | None]] = []
         if self._txn.snapshot.schema_hash == self._theirs.schema_hash:
             return found
         plain = History(
@@ -204,13 +206,13 @@ class MergeSchemas:
             (self._txn.snapshot, "ours"),
         ]
         for snapshot, side in sides:
-            for item in lost_changes(plain, self._bases, snapshot, side, one.merged):
+            for item in dropped_changes(plain, self._bases, snapshot, side, one.merged):
                 thing = next(t[item.number] for t in (one.ours, one.theirs) if item.number in t)
                 found.append((item, choices.side(thing)))
         return found
 
 
-def _told(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
+def _conflict(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
     words = {"{ours}": f"'{names.ours}'", "{theirs}": f"'{names.theirs}'"}
     message = conflict.message
     for word, name in words.items():
@@ -248,15 +250,10 @@ def _by_name(catalog: Catalog) -> dict[tuple[str, str], Property]:
     return {(t.table_key, p.name): p for t in catalog.types() for p in t.properties}
 
 
-def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
-    """The same choices, and what goes on although a side dropped it."""
-    return replace(choices, kept=choices.kept | {item.number for item in kept})
-
-
-# -- lost ------------------------------------------------------------------------------------------
+# -- dropped changes -------------------------------------------------------------------------------
 # What one side of a merge changed and the other dropped: rows of a type, values of a property.
 #
-# bases, a side, the schema to come -> [lost] -> conflicts, or what goes on all the same
+# bases, a side, the schema to come -> [dropped changes] -> conflicts, or what goes on all the same
 
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -264,7 +261,7 @@ def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lost:
+class DroppedChange:
     """Entities that a side changed in what the other dropped."""
 
     number: int
@@ -275,7 +272,7 @@ class Lost:
     property_name: str | None
     count: int
 
-    def told(self, names: SideNames) -> MergeConflict:
+    def conflict(self, names: SideNames) -> MergeConflict:
         """As a conflict."""
         changer, dropper = names.ours, names.theirs
         if self.side == "theirs":
@@ -293,13 +290,13 @@ class Lost:
         )
 
 
-def lost_changes(
+def dropped_changes(
     history: History,
     bases: Sequence[Snapshot],
     snapshot: Snapshot,
     side: Prefer,
     merged: Things,
-) -> Iterator[Lost]:
+) -> Iterator[DroppedChange]:
     """What a side changed since the bases, made one, and the schema to come does not have."""
     for graph_type in history.catalog(snapshot).types():
         type_id = (graph_type.id, graph_type.incarnation)
@@ -310,7 +307,7 @@ def lost_changes(
         changes = changes_since(history, bases, snapshot, graph_type)
         if graph_type.id not in merged:
             if count := len(changes.ids):
-                yield Lost(
+                yield DroppedChange(
                     number=graph_type.id,
                     side=side,
                     graph_type=graph_type,
@@ -323,7 +320,7 @@ def lost_changes(
             if prop.id in merged or prop.id not in known:
                 continue
             if count := _changed_values(changes, graph_type, prop.name):
-                yield Lost(
+                yield DroppedChange(
                     number=prop.id,
                     side=side,
                     graph_type=graph_type,

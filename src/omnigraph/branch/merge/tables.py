@@ -3,7 +3,7 @@
     sides -> three-way -> decisions -> [table plan] -> TableDelta
 
 Rules are checked later, over all tables together. What has to be undone to keep them comes back
-here as sets of ids: a change of theirs that is undone is left out, one of ours is taken back.
+here as sets of ids: a change of theirs that is undone is left out, one of ours is reversed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from omnigraph.branch.merge.conflicts import (
     value_of,
 )
 from omnigraph.branch.merge.images import Mask, MergeImages, absent, patched
-from omnigraph.branch.merge.resolve import Decisions, Settled, settle
+from omnigraph.branch.merge.resolve import Decisions, ResolvedRows, resolve_rows
 from omnigraph.branch.merge.schemas import OneSchema
 from omnigraph.branch.merge.threeway import (
     BASE,
@@ -64,7 +64,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
-    """Changes of one table that a decision takes back, by id."""
+    """Changes of one table that a decision undoes, by id."""
 
     of_theirs: frozenset[str] = frozenset()
     of_ours: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class TablePlan:
     """What a merge makes of one table."""
 
     sides: TableSides
-    settled: Settled
+    resolved: ResolvedRows
     merged: MergeImages
     """The result for the contested entities."""
 
@@ -94,9 +94,9 @@ class TablePlan:
     @cached_property
     def _touched(self) -> Mask:
         """Contested entities whose result is not simply what ours has."""
-        verdict = self.settled.verdict
-        result = verdict.presence != OURS
-        for choice in verdict.choices.values():
+        decided = self.resolved.decided
+        result = decided.presence != OURS
+        for choice in decided.choices.values():
             result = result | (choice != OURS)
         return result
 
@@ -216,22 +216,22 @@ def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> Tab
 
 def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions) -> TablePlan:
     """Decide everything that can be decided about a table."""
-    verdict = three_way(sides.properties, sides.base, sides.ours, sides.theirs, granularity)
-    verdict = _restoring(sides, verdict)
-    settled = settle(sides, verdict, decisions)
+    decided = three_way(sides.properties, sides.base, sides.ours, sides.theirs, granularity)
+    decided = _restoring(sides, decided)
+    resolved = resolve_rows(sides, decided, decisions)
     states = [sides.ours, sides.theirs, sides.base]
-    if settled.given is not None:
-        states.append(settled.given)
+    if resolved.given is not None:
+        states.append(resolved.given)
     return TablePlan(
         sides=sides,
-        settled=settled,
-        merged=assemble(sides.properties, settled.verdict, states),
+        resolved=resolved,
+        merged=assemble(sides.properties, resolved.decided, states),
     )
 
 
-def _restoring(sides: TableSides, verdict: RowDecision) -> RowDecision:
+def _restoring(sides: TableSides, decided: RowDecision) -> RowDecision:
     """Take what ours dropped from the side that has it: its table has no column for it any more."""
-    choices = dict(verdict.choices)
+    choices = dict(decided.choices)
     for name, keeper in sides.frame.restored.items():
         if keeper == "theirs":
             # Where there is no value, there is nothing to take.
@@ -239,7 +239,7 @@ def _restoring(sides: TableSides, verdict: RowDecision) -> RowDecision:
             gone = sides.ours.present & ~sides.theirs.present & base
             found = np.where(theirs, np.int8(THEIRS), choices[name])
             choices[name] = np.where(gone, np.int8(BASE), found)
-    return replace(verdict, choices=choices)
+    return replace(decided, choices=choices)
 
 
 def _valued(images: MergeImages, column: str) -> Mask:
@@ -248,26 +248,26 @@ def _valued(images: MergeImages, column: str) -> Mask:
 
 def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:
     """What is not decided, in the order of the ids."""
-    verdict, sides = plan.settled.verdict, plan.sides
-    rows = verdict.conflicts
+    decided, sides = plan.resolved.decided, plan.sides
+    rows = decided.conflicts
     if not len(rows):
         return []
     base, ours, theirs = (_records(s.take(rows)) for s in (sides.base, sides.ours, sides.theirs))
     return [
-        _conflict(sides, verdict, int(row), (base[i], ours[i], theirs[i]), names)
+        _conflict(sides, decided, int(row), (base[i], ours[i], theirs[i]), names)
         for i, row in enumerate(rows)
     ]
 
 
 def _conflict(
     sides: TableSides,
-    verdict: RowDecision,
+    decided: RowDecision,
     row: int,
     states: tuple[Record | None, Record | None, Record | None],
     names: SideNames,
 ) -> MergeConflict:
     base, ours, theirs = states
-    graph_type, contested = sides.type, Contested(int(verdict.contested[row]))
+    graph_type, contested = sides.type, Contested(int(decided.contested[row]))
     entity = EntityName(kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py())
     properties = tuple(
         PropertyConflict(
@@ -278,7 +278,7 @@ def _conflict(
             base_known=bool(base is not None and not sides.base.unknown_in(p.name)[row]),
         )
         for p in sides.properties
-        if verdict.disputed[p.name][row]
+        if decided.disputed[p.name][row]
     )
     match contested:
         case Contested.DIVERGENT_INSERT:
@@ -379,7 +379,7 @@ class MergePlan:
 
     def used(self) -> set[EntityName]:
         """Entities whose resolutions were needed."""
-        return {e for plan in self._plans.values() for e in plan.settled.used}
+        return {e for plan in self._plans.values() for e in plan.resolved.used}
 
     def delta(self, undo: Mapping[str, Undo] | None = None) -> GraphDelta:
         """The change of ours, without what is undone."""
