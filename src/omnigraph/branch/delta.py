@@ -14,7 +14,7 @@ A delta keeps ids and positions. Images are read when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
 
@@ -94,14 +94,12 @@ class RowDelta:
     def select(self, chosen: Positions | Mask) -> RowDelta:
         """Some rows of this delta; to keep it sorted they must ascend."""
         rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        return RowDelta(
-            types=self.types,
-            tables=self.tables,
+        return replace(
+            self,
             ids=self.ids.take(pa.array(rows)),
             ops=self.ops[rows],
             before=self.before[rows],
             after=self.after[rows],
-            kept=self.kept,
         )
 
     def images(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -112,10 +113,7 @@ class Diff:
         return {
             "from": _state(self.before),
             "to": _state(self.after),
-            "counts": {
-                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
-                for key, c in self.count(kinds, types, ops).items()
-            },
+            "counts": {key: asdict(c) for key, c in self.count(kinds, types, ops).items()},
         }
 
     def __bool__(self) -> bool:
@@ -147,13 +145,13 @@ class Diff:
     def delta(self, pair: ComparedTypes) -> RowDelta:
         """What changed in one type."""
         with self._lock:
-            known = self._deltas.get(pair.number)
+            known = self._deltas.get(pair.newest.stable_id)
         if known is None:
             old, new = self.pins(pair)
             before, after = both(lambda: self._table(old), lambda: self._table(new))
             known = table_delta(before, after, pair)
             with self._lock:
-                self._deltas[pair.number] = known
+                self._deltas[pair.newest.stable_id] = known
         return known
 
     def _reading(self) -> AbstractContextManager[None]:

@@ -61,11 +61,6 @@ class ComparedTypes:
         return self.newest.kind
 
     @property
-    def number(self) -> tuple[int, int]:
-        """The type and the life of its table, which no name says."""
-        return self.newest.id, self.newest.incarnation
-
-    @property
     def table_key(self) -> str:
         """The key under the newer name."""
         return self.newest.table_key
@@ -122,4 +117,4 @@ def matched_types(before: Catalog, after: Catalog) -> Sequence[ComparedTypes]:
     pairs = [
         ComparedTypes(before=old.get(k), after=new.get(k), numbers=numbers) for k in {**new, **old}
     ]
-    return sorted(pairs, key=lambda p: (p.kind != "node", p.newest.id, p.newest.incarnation))
+    return sorted(pairs, key=lambda p: (p.kind != "node", p.newest.stable_id))

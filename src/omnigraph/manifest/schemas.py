@@ -81,6 +81,21 @@ def claim_numbers(objects: Objects, first: int, count: int) -> int:
             return start
 
 
+class NumberClaim:
+    """The numbers of one change of a schema: a plan that is made again takes the same ones."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._claimed: tuple[int, int] | None = None
+        """The first of the numbers that were claimed, and how many."""
+
+    def first(self, lowest: int, count: int) -> int:
+        """The first of ``count`` free numbers, claimed unless as many were before."""
+        if self._claimed is None or self._claimed[1] < count:
+            self._claimed = (claim_numbers(self._objects, lowest, count), count)
+        return self._claimed[0]
+
+
 def _end_of_claims(objects: Objects) -> int:
     newest = max(objects.names(f"{PREFIX}/"), default=None)
     if newest is None:

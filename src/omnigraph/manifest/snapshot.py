@@ -7,7 +7,7 @@ one reads the same graph for ever, whatever others publish. It does no I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.manifest.format import FORMAT
@@ -37,6 +37,11 @@ class TablePin:
     incarnation: int
     name: TableVersion
     row_count: int
+
+    @property
+    def stable_id(self) -> tuple[int, int]:
+        """As ``GraphType.stable_id``: whose table it is, whatever the type is called."""
+        return self.type_id, self.incarnation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +97,7 @@ class GraphCommit:
             "created_at": self.created_at_us,
             "kind": self.kind,
             "message": self.message,
-            "changes": {
-                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
-                for key, c in self.changes.items()
-            },
+            "changes": {key: asdict(change) for key, change in self.changes.items()},
         }
 
 

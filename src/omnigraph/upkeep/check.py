@@ -349,7 +349,7 @@ class _Check:
         declared = {t.table_key: t for t in catalog.types()}
         for key, pin in state.pins.items():
             kind = declared.get(key)
-            if kind is None or (pin.type_id, pin.incarnation) != (kind.id, kind.incarnation):
+            if kind is None or pin.stable_id != kind.stable_id:
                 message = f"the schema knows no table {pin.type_id:x}-{pin.incarnation:x}"
                 self._tell("schema", f"{where} {key}", message, RESTORE)
             elif isinstance(kind, EdgeType) and pin.name in self._ids:

@@ -23,7 +23,7 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.schemas import AcceptedSchema, claim_numbers
+from omnigraph.manifest.schemas import AcceptedSchema, NumberClaim
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.schema.migrate import (
     Desired,
@@ -181,8 +181,7 @@ class _Apply:
         self._confirmed = confirmed
         self._drop_mode = drop_mode
         self._dry_run = dry_run
-        self._claim: tuple[int, int] | None = None
-        """The first of the numbers that were claimed, and how many."""
+        self._numbers = NumberClaim(repository.objects)
         self.plan: SchemaPlan | None = None
         self.snapshot: Snapshot | None = None
 
@@ -255,16 +254,11 @@ class _Apply:
         """The same schema with numbers that no other schema has."""
         if not desired.numbers_used:
             return desired
-        if self._claim is None or self._claim[1] < desired.numbers_used:
-            first = claim_numbers(
-                self._repository.objects, desired.numbers_from, desired.numbers_used
-            )
-            self._claim = (first, desired.numbers_used)
         return resolve(
             txn.schema.catalog,
             self._text,
             source_name=self._source_name,
-            numbers_from=self._claim[0],
+            numbers_from=self._numbers.first(desired.numbers_from, desired.numbers_used),
         )
 
 

@@ -60,15 +60,15 @@ class Lens:
 
     @cached_property
     def _declared(self) -> Mapping[tuple[int, int], GraphType]:
-        return {(t.id, t.incarnation): t for t in self.stored.types()}
+        return {t.stable_id: t for t in self.stored.types()}
 
     @cached_property
     def _pins(self) -> Mapping[tuple[int, int], TablePin]:
-        return {(p.type_id, p.incarnation): p for p in self.snapshot.pins.values()}
+        return {p.stable_id: p for p in self.snapshot.pins.values()}
 
     def declared(self, graph_type: GraphType) -> GraphType | None:
         """A type to come as the pinned schema has it."""
-        return self._declared.get((graph_type.id, graph_type.incarnation))
+        return self._declared.get(graph_type.stable_id)
 
     def row_count(self, table_key: str) -> int:
         """Committed rows."""
@@ -120,7 +120,7 @@ class Lens:
             yield from table.batches(columns)
 
     def _pin(self, graph_type: GraphType) -> TablePin | None:
-        pin = self._pins.get((graph_type.id, graph_type.incarnation))
+        pin = self._pins.get(graph_type.stable_id)
         if pin is not None:
             self.consulted.add(pin.table_key)
         return pin

@@ -94,9 +94,9 @@ def _pin(table_key: str, work: Work, staged: Staged) -> TablePin:
 
 def under(schema: AcceptedSchema, pins: Mapping[str, TablePin]) -> dict[str, TablePin]:
     """Tables as another schema calls them; those that it does not have are left out."""
-    names = {(t.id, t.incarnation): t.table_key for t in schema.catalog.types()}
+    names = {t.stable_id: t.table_key for t in schema.catalog.types()}
     return {
         key: replace(pin, table_key=key)
         for pin in pins.values()
-        if (key := names.get((pin.type_id, pin.incarnation))) is not None
+        if (key := names.get(pin.stable_id)) is not None
     }

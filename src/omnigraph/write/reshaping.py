@@ -26,11 +26,11 @@ class TypePair:
 
 def continued(accepted: Catalog, desired: Catalog) -> list[TypePair]:
     """The types that both schemas have, in the order of the desired one."""
-    old = {(t.id, t.incarnation): t for t in accepted.types()}
+    old = {t.stable_id: t for t in accepted.types()}
     return [
         TypePair(before=before, after=after)
         for after in desired.types()
-        if (before := old.get((after.id, after.incarnation))) is not None
+        if (before := old.get(after.stable_id)) is not None
     ]
 
 

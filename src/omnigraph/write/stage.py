@@ -170,9 +170,9 @@ def changes_of(
     if schema is None:
         return found
     # What the schema does not name any more goes with its rows.
-    named = {(t.id, t.incarnation) for t in schema.catalog.types()}
+    named = {t.stable_id for t in schema.catalog.types()}
     for key, pin in base.pins.items():
-        if (pin.type_id, pin.incarnation) not in named and pin.row_count:
+        if pin.stable_id not in named and pin.row_count:
             other = found.get(key, TableChange())
             found[key] = replace(other, deleted=other.deleted + pin.row_count)
     return {key: change for key, change in found.items() if change.total}

@@ -123,7 +123,7 @@ class WriteTxn:
 
 
 def _is_of(pin: TablePin, graph_type: GraphType) -> bool:
-    return (pin.type_id, pin.incarnation) == (graph_type.id, graph_type.incarnation)
+    return pin.stable_id == graph_type.stable_id
 
 
 # -- delta -----------------------------------------------------------------------------------------

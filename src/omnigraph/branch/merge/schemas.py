@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from omnigraph.branch.merge.bases import SideChanges, changes_since
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, SideNames
-from omnigraph.branch.merge.history import History, best_ancestors
+from omnigraph.branch.merge.history import History, shared_ancestors
 from omnigraph.branch.merge.images import MergeProperty, same
 from omnigraph.errors import SchemaError
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.schemas import AcceptedSchema, claim_numbers
+from omnigraph.manifest.schemas import AcceptedSchema, NumberClaim
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType, Property
 from omnigraph.schema.migrate.columns import LateBackfill
@@ -97,7 +97,7 @@ class MergeSchemas:
         self._ours = SchemaText(catalog=txn.schema.catalog, source=txn.schema.source)
         other = repository.schema(theirs.schema_hash)
         self._other = SchemaText(catalog=other.catalog, source=other.source)
-        self._claimed: tuple[int, int] | None = None
+        self._numbers = NumberClaim(repository.objects)
 
     @cached_property
     def _known(self) -> Mapping[int, int]:
@@ -114,11 +114,7 @@ class MergeSchemas:
         """What several common ancestors say, made one."""
         made = self._things(snapshots[0])
         for number in range(1, len(snapshots)):
-            older: dict[str, Snapshot] = {}
-            for earlier in snapshots[:number]:
-                found = best_ancestors(self._repository, earlier, snapshots[number])
-                older.update((snapshot.head.id, snapshot) for snapshot in found)
-            bases = list(older.values())
+            bases = shared_ancestors(self._repository, snapshots[:number], snapshots[number])
             made = virtual_base(
                 lambda bases=bases: self._ancestor(bases), made, self._things(snapshots[number])
             )
@@ -145,11 +141,7 @@ class MergeSchemas:
         """The schema to come, by what was decided."""
         found = reconcile(self._base, self._ours, self._other, choices=choices)
         if found.numbers_used:
-            if self._claimed is None or self._claimed[1] < found.numbers_used:
-                start = found.schema.catalog.next_id
-                first = claim_numbers(self._repository.objects, start, found.numbers_used)
-                self._claimed = (first, found.numbers_used)
-            first = self._claimed[0]
+            first = self._numbers.first(found.schema.catalog.next_id, found.numbers_used)
             found = reconcile(
                 self._base, self._ours, self._other, choices=choices, numbers_from=first
             )
@@ -277,9 +269,7 @@ class DroppedChange:
         changer, dropper = names.ours, names.theirs
         if self.side == "theirs":
             changer, dropper = dropper, changer
-        what = self.graph_type.name
-        if self.property_name is not None:
-            what = f"{what}.{self.property_name}"
+        what = ".".join(filter(None, (self.graph_type.name, self.property_name)))
         return MergeConflict(
             kind=ConflictKind.SCHEMA_CONFLICT,
             entity_kind=self.graph_type.kind,
@@ -299,34 +289,23 @@ def dropped_changes(
 ) -> Iterator[DroppedChange]:
     """What a side changed since the bases, made one, and the schema to come does not have."""
     for graph_type in history.catalog(snapshot).types():
-        type_id = (graph_type.id, graph_type.incarnation)
+        type_id = graph_type.stable_id
         before = [declared for base in bases if (declared := history.type(base, type_id))]
         now = history.version(snapshot, type_id)
         if not before or all(history.version(base, type_id) == now for base in bases):
             continue
         changes = changes_since(history, bases, snapshot, graph_type)
+        made = partial(DroppedChange, side=side, graph_type=graph_type)
         if graph_type.id not in merged:
             if count := len(changes.ids):
-                yield DroppedChange(
-                    number=graph_type.id,
-                    side=side,
-                    graph_type=graph_type,
-                    property_name=None,
-                    count=count,
-                )
+                yield made(number=graph_type.id, property_name=None, count=count)
             continue
         known = {p.id for declared in before for p in declared.properties}
         for prop in graph_type.properties:
             if prop.id in merged or prop.id not in known:
                 continue
             if count := _changed_values(changes, graph_type, prop.name):
-                yield DroppedChange(
-                    number=prop.id,
-                    side=side,
-                    graph_type=graph_type,
-                    property_name=prop.name,
-                    count=count,
-                )
+                yield made(number=prop.id, property_name=prop.name, count=count)
 
 
 def _changed_values(changes: SideChanges, graph_type: GraphType, name: str) -> int:
