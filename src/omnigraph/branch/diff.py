@@ -181,8 +181,8 @@ class Diff:
         return before.name == after.name and pair.comparable
 
     def _chosen_types(self, kinds: Sequence[str], types: Sequence[str]) -> list[ComparedTypes]:
-        _refuse_others("kind", kinds, KINDS)
-        numbers = {n for name in _names(types) for n in self._numbers(name)}
+        kinds = checked_words("kind", kinds, KINDS)
+        numbers = {n for name in checked_words("type", types) for n in self._numbers(name)}
         return [
             pair
             for pair in self.types
@@ -204,20 +204,22 @@ class Diff:
 
 
 def _chosen_ops(ops: Sequence[str]) -> tuple[Op, ...]:
-    _refuse_others("op", ops, OPS)
-    return tuple(op for op in Op if not ops or op.word in ops)
+    words = checked_words("op", ops, OPS)
+    return tuple(op for op in Op if not words or op.word in words)
 
 
-def _refuse_others(what: str, given: Sequence[str], known: Iterable[str]) -> None:
-    for word in _names(given):
-        if word not in known:
-            raise UsageError(f"not a {what}: {word!r}", hint=f"it is one of {', '.join(known)}")
-
-
-def _names(given: Sequence[str]) -> Sequence[str]:
-    if isinstance(given, str):
+def checked_words(what: str, given: object, known: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Each word of a filter once; in the order of the known ones, if only these are allowed."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
         raise UsageError("kinds, types and ops are lists of names", hint=f'say ["{given}"]')
-    return given
+    words: list[object] = list(given)
+    for word in words:
+        if known is not None and word not in known:
+            raise UsageError(f"not a {what}: {word!r}", hint=f"it is one of {', '.join(known)}")
+        if not isinstance(word, str):
+            raise UsageError(f"a {what} is named by a text, not by {word!r}")
+    found = {str(word): None for word in words}
+    return tuple(found) if known is None else tuple(k for k in known if k in found)
 
 
 def _state(snapshot: Snapshot) -> dict[str, Any]:

@@ -93,12 +93,7 @@ def check_tag_name(tag: str) -> str:
 
 def branch_names(objects: Objects) -> list[str]:
     """Names of all living branches but main, sorted. One listing, whatever their number."""
-    lives: dict[str, tuple[int, bool]] = {}
-    for folder, life, dead in _lives(objects.names(BRANCHES)):
-        newest = lives.get(folder, (0, True))
-        if life >= newest[0]:
-            lives[folder] = (life, dead or (life == newest[0] and newest[1]))
-    return sorted(unquote(folder) for folder, (_, dead) in lives.items() if not dead)
+    return sorted(name for name, over in all_lives(objects).items() if not over[max(over)])
 
 
 def first_life(objects: Objects, name: str) -> BranchRef | None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from omnigraph.branch.delta import RowDelta, table_delta
+from omnigraph.branch.delta import RowDelta, TableSide, table_delta
 from omnigraph.branch.types import ComparedTypes
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
@@ -151,8 +151,9 @@ def shared_ancestors(
 def _nothing(types: ComparedTypes) -> RowDelta:
     """Two versions that are one."""
     places, ops = np.empty(0, np.int64), np.empty(0, np.int8)
+    side = TableSide(table=None, cached=None)
     return RowDelta(
-        types=types, tables=(None, None), ids=NO_IDS, ops=ops, before=places, after=places
+        types=types, sides=(side, side), ids=NO_IDS, ops=ops, before=places, after=places
     )
 
 
