@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import Any
 
-from omnigraph.errors import ErrorKind, NotFoundError, OmnigraphError
+from omnigraph.errors import OmnigraphError
 from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.refs import branch_path
@@ -141,12 +141,10 @@ def published_as(lineage: Lineage, head: Snapshot, intent: Intent) -> GraphCommi
                 break
         if state.rewound_at - 1 <= base:
             return None
-        try:
-            state = lineage.snapshot(ManifestPlace(path=head.path, version=state.rewound_at - 1))
-        except NotFoundError as e:
-            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                raise
+        before = lineage.if_kept(ManifestPlace(path=head.path, version=state.rewound_at - 1))
+        if before is None:
             return None  # What was left behind is gone; the commit with it, if there was one.
+        state = before
 
 
 class Lease:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.manifest.lineage import unless_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.storage.records import Records, add_missing
@@ -74,7 +74,8 @@ def _untold(
     lineage, seen = repository.lineage, set[str]()
     waiting = list(snapshots)
     while waiting:
-        try:
+        # An earlier cleanup may have given up what is behind; what was known then is written down.
+        with unless_reclaimed():
             for commit in lineage.first_parents(waiting.pop()):
                 if commit.id in seen or commit.manifest_version <= told.get(commit.path, 0):
                     break
@@ -83,10 +84,6 @@ def _untold(
                 place = commit.merged_place
                 if place is not None and place.version > told.get(place.path, 0):
                     waiting.append(lineage.snapshot(place))
-        except NotFoundError as e:
-            # An earlier cleanup has given up what is behind; what was known then is written down.
-            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                raise
 
 
 def _row(commit: GraphCommit) -> dict[str, object]:

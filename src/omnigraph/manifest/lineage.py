@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError
@@ -27,6 +27,16 @@ MILESTONES_TRIED_MAX = 64
 
 _MINE, _THEIRS, _STALE = 1, 2, 4
 _BOTH = _MINE | _THEIRS
+
+
+@contextmanager
+def unless_reclaimed() -> Generator[None]:
+    """Leave a block without an error where the history that it reads was reclaimed."""
+    try:
+        yield
+    except NotFoundError as e:
+        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+            raise
 
 
 class Lineage:
@@ -65,6 +75,12 @@ class Lineage:
     def snapshot(self, place: ManifestPlace) -> Snapshot:
         """The snapshot at a place."""
         return self.head_at(place).snapshot
+
+    def if_kept(self, place: ManifestPlace) -> Snapshot | None:
+        """The snapshot at a place; None if it was reclaimed."""
+        with unless_reclaimed():
+            return self.snapshot(place)
+        return None
 
     def first_parents(self, snapshot: Snapshot) -> Iterator[GraphCommit]:
         """The line of a snapshot, newest first, over the borders of branches."""
@@ -236,13 +252,9 @@ class _Walk:
             (commit.merged_parent_id, commit.merged_place),
         )
         for parent, place in places:
-            if parent is None or place is None:
-                continue
-            try:
-                found.append(self._commit(parent, place))
-            except NotFoundError as e:
-                if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                    raise
+            if parent is not None and place is not None:
+                with unless_reclaimed():
+                    found.append(self._commit(parent, place))
         return tuple(found)
 
     def _commit(self, commit_id: str, place: ManifestPlace) -> GraphCommit:

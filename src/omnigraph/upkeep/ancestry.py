@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from omnigraph.errors import ErrorKind, NotFoundError
-from omnigraph.manifest.lineage import Lineage, crosses
+from omnigraph.manifest.lineage import Lineage, crosses, unless_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
 from omnigraph.storage.names import TableVersion
@@ -180,11 +179,10 @@ class States:
         )
 
     def _read(self, place: ManifestPlace) -> PastState | None:
-        try:
+        head = None
+        with unless_reclaimed():
             head = self._repository.lineage.head_at(place)
-        except NotFoundError as e:
-            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                raise
+        if head is None:
             return None
         snapshot, names = head.snapshot, self._names
         return PastState(

@@ -16,7 +16,7 @@ others come from releases whose cleanups took away what kept numbers of lives ta
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -102,15 +102,7 @@ class NameRepair:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "name": self.name,
-            "fault": str(self.fault),
-            "action": str(self.action),
-            "path": self.path,
-            "message": self.message,
-            "new_name": self.new_name,
-            "reason": self.reason,
-        }
+        return asdict(self) | {"fault": str(self.fault), "action": str(self.action)}
 
 
 def name_faults(repository: Repository) -> list[NameFault]:

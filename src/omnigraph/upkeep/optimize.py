@@ -14,7 +14,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -68,16 +68,7 @@ class TableOptimized:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``optimize --json`` shows it."""
-        return {
-            "type_key": self.type_key,
-            "fragments_removed": self.fragments_removed,
-            "fragments_added": self.fragments_added,
-            "committed": self.committed,
-            "skipped": self.skipped,
-            "published_dataset_version": self.published_dataset_version,
-            "lance_head_version": self.lance_head_version,
-            "pending_indexes": [pending.to_dict() for pending in self.pending_indexes],
-        }
+        return asdict(self) | {"pending_indexes": [p.to_dict() for p in self.pending_indexes]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -105,17 +105,12 @@ class TableRepair:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "type_key": self.type_key,
+        return asdict(self) | {
             "classification": str(self.classification),
             "action": str(self.action),
-            "published_dataset_version": self.published_dataset_version,
-            "lance_head_version": self.lance_head_version,
             "operations": [
                 {"version": done.version, "operation": done.operation} for done in self.operations
             ],
-            "overtaken": self.overtaken,
-            "reason": self.reason,
         }
 
 
@@ -150,15 +145,9 @@ class RepairReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "uri": self.uri,
-            "confirmed": self.confirmed,
-            "tables": [table.to_dict() for table in self.tables],
-            "commits": [commit.to_dict() for commit in self.commits],
-            "indexes": [index.to_dict() for index in self.indexes],
-            "names": [name.to_dict() for name in self.names],
-            "edges": [edge.to_dict() for edge in self.edges],
-        }
+        parts = ("tables", "commits", "indexes", "names", "edges")
+        listed = {part: [item.to_dict() for item in getattr(self, part)] for part in parts}
+        return {"uri": self.uri, "confirmed": self.confirmed, **listed}
 
 
 def repair(
