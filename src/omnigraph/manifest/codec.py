@@ -215,7 +215,7 @@ def _commit(row: Row) -> GraphCommit:
         parent_id=parents[0] if parents else None,
         merged_parent_id=parents[1] if len(parents) > 1 else None,
         branch=row["table_branch"] or MAIN,
-        manifest_version=row["table_version"],
+        place=ManifestPlace(path=row["location"] or MAIN_PATH, version=row["table_version"]),
         kind=facts["kind"],
         actor=facts.get("actor"),
         message=facts.get("message"),
@@ -224,7 +224,6 @@ def _commit(row: Row) -> GraphCommit:
             key: TableChange(inserted=c[0], updated=c[1], deleted=c[2])
             for key, c in facts.get("changes", {}).items()
         },
-        path=row["location"] or MAIN_PATH,
         generation=facts["generation"],
         merged_place=ManifestPlace(path=merged[0], version=merged[1]) if merged else None,
     )

@@ -65,7 +65,8 @@ class GraphCommit:
     parent_id: str | None
     merged_parent_id: str | None
     branch: str
-    manifest_version: int
+    place: ManifestPlace
+    """Where the snapshot that it made is found."""
     kind: str
     """init, load, mutate, merge, schema_apply, optimize, repair …"""
     actor: str | None
@@ -73,17 +74,20 @@ class GraphCommit:
     created_at_us: int
     changes: Mapping[str, TableChange]
     """By table key."""
-    path: str = MAIN_PATH
-    """The manifest dataset it was made in."""
     generation: int = 1
     """One more than the highest of its parents: a commit has a lower one than its descendants."""
     merged_place: ManifestPlace | None = None
     """Where the merged parent is found."""
 
     @property
-    def place(self) -> ManifestPlace:
-        """Where the snapshot that it made is found."""
-        return ManifestPlace(path=self.path, version=self.manifest_version)
+    def path(self) -> str:
+        """The manifest dataset it was made in."""
+        return self.place.path
+
+    @property
+    def manifest_version(self) -> int:
+        """The version of that dataset."""
+        return self.place.version
 
     def to_dict(self) -> dict[str, Any]:
         """As ``commit list --json`` shows it."""

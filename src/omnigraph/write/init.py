@@ -17,7 +17,7 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Durability, Repository
 from omnigraph.manifest.schemas import AcceptedSchema, schema_object
-from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.storage.location import Location
@@ -76,7 +76,7 @@ def _genesis(repository: Repository, schema: AcceptedSchema, actor: str | None) 
         parent_id=None,
         merged_parent_id=None,
         branch=MAIN,
-        manifest_version=1,
+        place=ManifestPlace(path=MAIN_PATH, version=1),
         kind="init",
         actor=actor,
         message=None,

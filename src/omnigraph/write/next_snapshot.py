@@ -13,7 +13,13 @@ from dataclasses import replace
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.codec import COMMITS_MAX
 from omnigraph.manifest.schemas import AcceptedSchema
-from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
+from omnigraph.manifest.snapshot import (
+    GraphCommit,
+    ManifestPlace,
+    Snapshot,
+    TableChange,
+    TablePin,
+)
 from omnigraph.write.preparation import PreparedWrite
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.stage import Staged, Work, changes_of
@@ -58,7 +64,7 @@ def _commit(
         parent_id=line.head.id,
         merged_parent_id=merged.id if merged is not None else None,
         branch=base.branch,
-        manifest_version=base.version + 1,
+        place=ManifestPlace(path=base.path, version=base.version + 1),
         kind=request.kind,
         actor=request.actor,
         message=request.message,
@@ -69,7 +75,6 @@ def _commit(
             merged.created_at_us if merged is not None else 0,
         ),
         changes=_changes(prepared),
-        path=base.path,
         generation=1 + max(line.head.generation, merged.generation if merged else 0),
         merged_place=merged.place if merged is not None else None,
     )
