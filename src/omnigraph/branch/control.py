@@ -184,7 +184,7 @@ def delete_branch(
     try:
         _restate(repository, branch, ended)
     except NotFoundError:
-        # It has ended: by this command, whose answer was lost, or by another one of the same wish.
+        # It has ended: by this command, whose answer was lost, or by another one with the same aim.
         # Or another process renamed it: then it is not what was to be deleted.
         if not branch.gone or not branch.store.head().snapshot.deleted:
             raise

@@ -23,7 +23,7 @@ from omnigraph.branch.delta import Op, RowDelta, table_delta
 from omnigraph.branch.pace import both
 from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.manifest.kept import telling_reclaimed
+from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog, type_named
@@ -155,7 +155,7 @@ class Diff:
         return known
 
     def _reading(self) -> AbstractContextManager[None]:
-        return telling_reclaimed(self._repository, self.before, self.after)
+        return reporting_reclaimed(self._repository, self.before, self.after)
 
     def _table(self, pin: TablePin | None) -> Table | None:
         return self._repository.table(pin) if pin is not None else None

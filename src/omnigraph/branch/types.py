@@ -94,8 +94,8 @@ class ComparedTypes:
     def comparable(self) -> bool:
         """Whether the same stored row is the same entity on both sides.
 
-        It is not when a column is new or holds values of another type. One that is gone is told by
-        the schema and is no change of rows (ADR 0019).
+        It is not when a column is new or holds values of another type. One that is gone is a
+        change of the schema and not of rows (ADR 0019).
         """
         return all(c.after is None or (c.before and c.same_type) for c in self.columns)
 

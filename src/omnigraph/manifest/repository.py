@@ -64,7 +64,7 @@ class Repository:
 
     @cached_property
     def sweeps(self) -> Sweeps:
-        """What cleanups have said."""
+        """What cleanups have recorded."""
         return Sweeps(self.objects)
 
     @cached_property

@@ -127,7 +127,7 @@ class Snapshot:
     revoked: tuple[str, ...] = ()
     """Operations that may not publish any more: what they staged is being reclaimed."""
     swept: int = 0
-    """The number of the newest cleanup this branch was told of; what a write put into files before
+    """The number of the newest cleanup announced on this branch; what a write put into files before
     it may be gone (``manifest/sweeps.py``)."""
     format: int = FORMAT
     """The stamp of this version of the manifest (``manifest/format.py``)."""

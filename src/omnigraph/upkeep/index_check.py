@@ -48,7 +48,7 @@ class ForeignIndex:
 
     @property
     def message(self) -> str:
-        """As ``check`` tells it."""
+        """As ``check`` reports it."""
         return f"its index {self.name} of {self.column} is not to be trusted: {self.reason}"
 
 
@@ -121,7 +121,7 @@ class _Look:
         try:
             return claims(self._repository.tables.open(name))
         except OmnigraphError:
-            return ()  # The check of tables and files tells what is wrong with it.
+            return ()  # The check of tables and files reports what is wrong with it.
 
     def foreign(self, where: str, pin: TablePin) -> Iterable[ForeignIndex]:
         """The indexes of a version that are not its own, each with the reason."""
@@ -164,7 +164,7 @@ class _Look:
             table = self._repository.tables.open(name)
             found = self._wrong[name] = dict[str, str]()
             for index in table_indexes(table):
-                # Columns that cannot be read are told by the check of rows.
+                # Columns that cannot be read are reported by the check of rows.
                 with suppress(CorruptionError):
                     answer = wrong_answer(table, index)
                     if answer is not None:

@@ -105,7 +105,7 @@ class TableIndexes:
     row_count: int
 
     def found(self, spec: IndexSpec) -> BuiltIndex | None:
-        """The index that serves a wish."""
+        """The index that serves a specification."""
         return next((index for index in self.built if index.serves(spec)), None)
 
     def rows_indexed(self, index: BuiltIndex | None) -> int:

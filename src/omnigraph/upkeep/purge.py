@@ -1,6 +1,6 @@
 """A hard drop: right after the publish, what was dropped is deleted as far as nothing needs it.
 
-    schema apply with data loss -> PUBLISH -> [purge] -> record, news, sweep of the tables concerned
+    schema apply with data loss -> PUBLISH -> [purge] -> record, announcement, sweep of the tables
 
 The safe way is that of a cleanup (``upkeep/cleanup.py``), for some tables alone and without a
 grace window: dropping for good does not wait for readers. The states of the branch that show what
@@ -123,7 +123,7 @@ def purge(
     *,
     lease_s: float = LEASE_S,
 ) -> PurgeReport:
-    """Delete what the commit at a place has dropped. That is published: an error is told as one."""
+    """Delete what the commit at a place has dropped. That is published: errors are reported."""
     names = tuple(item.name for item in dropped)
     try:
         return _purge(repository, dropped, at, names, lease_s)

@@ -9,12 +9,12 @@
 | is not, on a branch that has ended           | stalled    | drops it: no write can end there    |
 | is not, and was heard of                     | running    | leaves it alone                     |
 | cannot be read                               | unreadable | puts it aside                       |
-| cannot be judged: the store, or the branch,  | unclear    | tells why, and leaves it alone      |
+| is not known: the store, or the branch,      | unclear    | reports why, and leaves it alone    |
 | does not answer                              |            |                                     |
 
 A revocation is a commit by ``omnigraph:recovery``. A writer that wakes up after it loses the race
-against that commit and is told ``revoked``; one that was faster is seen to be published. Files of a
-revoked write belong to nothing any more; the next cleanup takes them. Nothing here is ever needed
+against that commit and ends with ``revoked``; one that was faster is seen to be published. Files of
+a revoked write belong to nothing any more; the next cleanup takes them. Nothing here is ever needed
 to read or write the graph.
 """
 
@@ -29,7 +29,7 @@ from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, Omnigrap
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
 from omnigraph.housekeeping.intents import (
-    HEAL_AFTER_S,
+    FINISH_AFTER_S,
     LEASE_S,
     PREFIX,
     QUARANTINE,
@@ -49,7 +49,7 @@ RECOVERY_ACTOR = "omnigraph:recovery"
 
 
 class IntentState(StrEnum):
-    """What an intent tells."""
+    """What became of the write of an intent."""
 
     PUBLISHED = "published"
     STALLED = "stalled"
@@ -72,7 +72,7 @@ class PendingIntent:
     branch: str | None = None
     """The branch as it is called now; None if it has ended."""
     reason: str | None = None
-    """Why it cannot be read, or judged."""
+    """Why it cannot be read, or why its state is not known."""
 
     @property
     def operation_id(self) -> str:
@@ -116,7 +116,7 @@ class RecoveryReport:
 
 
 def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list[PendingIntent]:
-    """All intents there are, each with what it tells; changes nothing."""
+    """All intents there are, each with its state; changes nothing."""
     repository.background.wait()
     found: list[PendingIntent] = []
     for intent in read_intents(repository.objects):
@@ -133,7 +133,7 @@ def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list
             continue
         try:
             found.append(_classified(repository, intent, lease_s))
-        except OmnigraphError as e:  # Of its branch alone; the others can be judged.
+        except OmnigraphError as e:  # Of its branch alone; the states of the others are known.
             found.append(
                 PendingIntent(
                     name=intent.name,
@@ -187,7 +187,7 @@ def recover(
         if item.state is IntentState.STALLED:
             by_branch.setdefault(item.branch, []).append(item)
         elif item.state is IntentState.UNCLEAR:
-            failed.append((item.operation_id, item.reason or "it cannot be judged"))
+            failed.append((item.operation_id, item.reason or "its state is not known"))
         else:
             try:
                 settled += _settled(repository, item)
@@ -216,7 +216,7 @@ def _classified(repository: Repository, intent: Intent, lease_s: float) -> Pendi
     age_us = repository.clock.now_us() - intent.renewed_us
     if commit is not None:
         # A young one is about to be dropped by the write itself.
-        settling = age_us < HEAL_AFTER_S * 1_000_000
+        settling = age_us < FINISH_AFTER_S * 1_000_000
         state = IntentState.RUNNING if settling else IntentState.PUBLISHED
     elif branch is None or age_us >= lease_s * 1_000_000:
         state = IntentState.STALLED
@@ -318,8 +318,8 @@ def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> d
     Those that an earlier run of recovery, or one at the same moment, has given up need no other
     commit.
     """
-    told = repository.head(branch).snapshot.revoked
-    fresh = [intent for intent in intents if intent.operation_id not in told]
+    revoked = repository.head(branch).snapshot.revoked
+    fresh = [intent for intent in intents if intent.operation_id not in revoked]
     found: dict[str, str] = {}
     try:
         commit = _publish_revocation(repository, branch, fresh) if fresh else None

@@ -1,12 +1,12 @@
 """Repair: what another program did to the mirror of a table is taken over, or put back.
 
-    mirror of every table -> foreign commits -> verdict -> rows (PUBLISH) | put back | refuse
+    mirror of every table -> foreign commits -> classification -> rows (PUBLISH) | put back | refuse
 
 Any Lance program can open the mirrors of main's tables, and so can one that writes. What it commits
 is not part of the graph: it blocks nothing, but the mirror drifts. Here its commits are read one by
 one:
 
-| verdict                | its commits                       | --confirm | --force | --discard |
+| classification         | its commits                       | --confirm | --force | --discard |
 |------------------------|-----------------------------------|-----------|---------|-----------|
 | `verified_maintenance` | joined files, and changed no row  | healed    | healed  | discarded |
 | `suspicious`           | did anything else                 | refused   | forced  | discarded |
@@ -97,7 +97,7 @@ class TableRepair:
     lance_head_version: int | None
     """The newest version of the mirror, by the mirror's own count; None if there is none."""
     operations: tuple[ForeignCommit, ...] = ()
-    """What the other program did, as far as it can be told."""
+    """What the other program did, as far as that is known."""
     overtaken: bool = False
     """Whether the graph has written the table since the other program looked at it."""
     reason: str | None = None

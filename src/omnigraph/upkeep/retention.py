@@ -60,7 +60,7 @@ class RetainedVersions:
 
     path: str
     branch: str | None
-    """None if no living branch is there."""
+    """None if the branch has ended."""
     written: dict[int, int]
     """When each version was written, by the clock of the store; ascending. Without those of which
     only the name is left."""
@@ -136,7 +136,7 @@ def retained(
     """What a policy keeps of the graph as it is now. ``store_now_us``: by the clock of the store.
 
     ``before`` is the number of the cleanup that asks, ``since`` says from which versions on it has
-    promised to keep all; ``states`` are what was read before. Raises if a living branch cannot be
+    promised to keep all; ``states`` are what was read before. Raises if a branch cannot be
     read: then it is not known what it needs.
     """
     now_us = repository.clock.now_us()
@@ -245,12 +245,12 @@ def whole_states(repository: Repository) -> Iterator[ManifestPlace]:
                 yield place
 
 
-def _given_up(repository: Repository, told: int, before: int | None) -> tuple[SweepRecord, ...]:
+def _given_up(repository: Repository, swept: int, before: int | None) -> tuple[SweepRecord, ...]:
     """Records of earlier cleanups: of the newest that is over, and of those that may be running.
 
-    A cleanup that looks again has told its own number already; what counts is the one before it.
+    A cleanup that looks again has announced its own number already; the one before it counts.
     """
-    newest = told if before is None else min(told, before - 1)
+    newest = swept if before is None else min(swept, before - 1)
     numbered = [n for n in numbers(repository.objects) if n >= newest]
     found = [repository.sweeps.record(n) for n in numbered if before is None or n < before]
     return tuple(record for record in found if record is not None)

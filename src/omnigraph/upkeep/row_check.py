@@ -57,9 +57,9 @@ def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
     except (NotFoundError, CorruptionError, StorageError):
         return None
     for key in dict.fromkeys([*commit.changes, *found]):
-        told, real = (c.get(key, TableChange()) for c in (commit.changes, found))
-        if not _agree(told, real, exactly=commit.kind in EXACT_KINDS):
-            return f"it counts {_text(told)} of {key}, and its difference has {_text(real)}"
+        counted, real = (c.get(key, TableChange()) for c in (commit.changes, found))
+        if not _agree(counted, real, exactly=commit.kind in EXACT_KINDS):
+            return f"it counts {_text(counted)} of {key}, and its difference has {_text(real)}"
     return None
 
 
@@ -71,9 +71,11 @@ def _before(repository: Repository, commit: GraphCommit) -> ManifestPlace:
     return repository.lineage.parents(commit)[0].place
 
 
-def _agree(told: TableChange, real: TableChange, *, exactly: bool) -> bool:
-    same = (told.inserted, told.deleted) == (real.inserted, real.deleted)
-    return same and (told.updated == real.updated if exactly else told.updated >= real.updated)
+def _agree(counted: TableChange, real: TableChange, *, exactly: bool) -> bool:
+    same = (counted.inserted, counted.deleted) == (real.inserted, real.deleted)
+    if exactly:
+        return same and counted.updated == real.updated
+    return same and counted.updated >= real.updated
 
 
 def _text(change: TableChange) -> str:

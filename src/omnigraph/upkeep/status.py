@@ -167,12 +167,12 @@ def _advice(
     pending: Sequence[PendingIntent],
     put_aside: Sequence[str],
 ) -> list[str]:
-    said: list[str] = []
+    found: list[str] = []
     stuck = [item for item in pending if item.state is not IntentState.RUNNING]
     if stuck:
-        said.append(f"omnigraph recovery run      {len(stuck)} writes did not end well")
+        found.append(f"omnigraph recovery run      {len(stuck)} writes did not end well")
     if put_aside:
-        said.append(f"look at {put_aside[0]}, then delete it: it could not be read")
+        found.append(f"look at {put_aside[0]}, then delete it: it could not be read")
     scattered = [t.type_key for t in types if t.fragments > FRAGMENTS_MANY]
     uncovered = [
         t.type_key
@@ -180,9 +180,9 @@ def _advice(
         if t.rows >= INDEX_ROWS_MIN and (t.index_coverage or 0.0) < COVERAGE_MIN
     ]
     if scattered:
-        said.append(f"omnigraph optimize          {scattered[0]} lies in many small files")
+        found.append(f"omnigraph optimize          {scattered[0]} lies in many small files")
     elif uncovered:
-        said.append(f"omnigraph optimize          indexes of {uncovered[0]} do not cover its rows")
+        found.append(f"omnigraph optimize          indexes of {uncovered[0]} do not cover its rows")
     if versions > VERSIONS_MANY:
-        said.append(f"omnigraph cleanup --keep 50 {versions:,} versions of the past are kept")
-    return said
+        found.append(f"omnigraph cleanup --keep 50 {versions:,} versions of the past are kept")
+    return found

@@ -57,8 +57,8 @@ class Cleaned:
         return self.path.startswith(("nodes/", "edges/"))
 
     @property
-    def tells(self) -> bool:
-        """Whether there is something to say about it."""
+    def is_notable(self) -> bool:
+        """Whether there is something to report."""
         return self.files_removed > 0 or self.error is not None
 
     def to_dict(self) -> dict[str, Any]:
@@ -341,7 +341,7 @@ class Sweep:
         return self._delete(path, unused())
 
     def _abandoned_parts(self, path: str) -> Cleaned:
-        """Rows that executors wrote for a write of a DataFrame which is over, or dead."""
+        """Rows that executors wrote for a write of a DataFrame that has ended or died."""
         before_us = self._cut_us - ABANDONED_AGE_US
         entries = self._objects.entries(path)
         return self._delete(path, (entry for entry in entries if entry.modified_us < before_us))
@@ -349,7 +349,7 @@ class Sweep:
     # -- files -----------------------------------------------------------------------------------
 
     def _may_go(self, entry: StoredObject) -> bool:
-        """Whether a file is old enough: written before the news, and not for a long write."""
+        """Whether a file is from before the announcement, and not of a long write."""
         if entry.modified_us >= self._cut_us:
             return False
         return self._spared_from_us is None or entry.modified_us < self._spared_from_us
@@ -376,7 +376,7 @@ class Sweep:
 def _is_needed(
     path: str, folder: str, file: str, needed: Collection[str], versions: Collection[int]
 ) -> bool:
-    """Whether a kept version of a table needs a file, or it is not ours to judge."""
+    """Whether a kept version of a table needs a file, or it is of a kind that is not known."""
     if f"{path}/{folder}/{file}" in needed:
         return True
     match folder:

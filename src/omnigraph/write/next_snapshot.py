@@ -26,7 +26,7 @@ from omnigraph.write.stage import Staged, Work, changes_of
 
 REVOKED_MAX = 64
 """Revocations that a snapshot carries. An older one is not needed for safety: whatever a cleanup
-deletes, the write is told of it by the cleanup itself (``write/fence.py``)."""
+deletes, the cleanup itself announces it to the write (``write/fence.py``)."""
 
 
 def next_snapshot(

@@ -1,7 +1,7 @@
 """The write transaction: one snapshot, pinned once.
 
 Every later phase takes the transaction and nothing re-resolves a branch, a schema or a table
-(INV-2). Reads through it are remembered: they are the read set that a lost race is judged by.
+(INV-2). Reads through it are remembered: they are the read set that is checked after a lost race.
 """
 
 from __future__ import annotations

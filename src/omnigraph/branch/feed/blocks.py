@@ -199,7 +199,7 @@ class BlockReader:
     def schema(
         self, before: Snapshot, after: Snapshot, chosen: ChangeFilter, offset: int
     ) -> SchemaChange | None:
-        """What changed about the schema; told with the first changes of a commit."""
+        """What changed about the schema; sent with the first changes of a commit."""
         if offset or before.schema_hash == after.schema_hash:
             return None
         schemas = [self._repository.schema(s.schema_hash) for s in (before, after)]

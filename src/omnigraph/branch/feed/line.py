@@ -130,14 +130,14 @@ def _commits(seen: Snapshot, after: int) -> Iterator[GraphCommit]:
 
 
 @contextmanager
-def telling_gaps(
+def reporting_gaps(
     lineage: Lineage,
     *,
     cursor: str | None = None,
     head: Snapshot | None = None,
     commit: GraphCommit | None = None,
 ) -> Generator[None]:
-    """Tell reclaimed history as a gap in the feed.
+    """Report reclaimed history as a gap in the feed.
 
     ``commit`` is the one being read. Else it is the oldest one in the line of ``head`` that is
     still known by name, but not readable.

@@ -1,6 +1,6 @@
 """What a commit changed about the schema, as steps that a copy of the graph can follow.
 
-    schemas before and after -> [schema] -> steps, told before the changes of rows
+    schemas before and after -> [schema] -> steps, sent before the changes of rows
 
 A program that keeps a copy, by the ids of types, renames, adds and drops in it what the steps say,
 and then applies the changes of the same commit. Rows whose values became others by it are among

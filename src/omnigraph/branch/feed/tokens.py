@@ -321,7 +321,7 @@ class ChangeFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class NamedFilter:
     """A filter as a user wrote it, with names of types."""
 
     kinds: tuple[str, ...] = ()
@@ -329,9 +329,9 @@ class Wish:
     ops: tuple[str, ...] = ()
 
     @staticmethod
-    def of(kinds: Sequence[str], types: Sequence[str], ops: Sequence[str]) -> Wish:
+    def of(kinds: Sequence[str], types: Sequence[str], ops: Sequence[str]) -> NamedFilter:
         """Checked as far as that goes without a schema."""
-        return Wish(
+        return NamedFilter(
             kinds=checked_words("kind", kinds, KINDS),
             types=checked_words("type", types),
             ops=checked_words("op", ops, OPS),
