@@ -88,6 +88,15 @@ class Repository:
         """A schema by its hash."""
         return self.schemas.get(digest)
 
+    def accept(self, schema: AcceptedSchema) -> None:
+        """Write a schema's objects; they do no harm if nothing follows."""
+        objects = schema.objects()
+        writing = [self.background.pool.submit(self.objects.put, *o) for o in objects.items()]
+        for task in writing:
+            task.result()
+        self.sync(list(objects))
+        self.schemas.keep(schema)
+
     def table(self, pin: TablePin) -> Table:
         """A table at exactly the version of a pin."""
         return self.open_tables.get(pin)

@@ -10,7 +10,7 @@ from threading import RLock
 
 from omnigraph.errors import CorruptionError
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.ir import from_ir, schema_hash
+from omnigraph.schema.ir import from_ir, schema_hash, to_ir
 from omnigraph.storage.objects import Objects
 
 
@@ -22,6 +22,19 @@ class AcceptedSchema:
     source: str
     """The `.pg` text."""
     catalog: Catalog
+
+    @staticmethod
+    def of(catalog: Catalog, source: str) -> AcceptedSchema:
+        """A schema with the name that it will have; nothing is written."""
+        digest = schema_hash(to_ir(catalog, source))
+        return AcceptedSchema(hash=digest, source=source, catalog=catalog)
+
+    def objects(self) -> dict[str, bytes]:
+        """What is stored of it, by name: named by its content, it can be written at any time."""
+        return {
+            schema_object(self.hash, "pg"): self.source.encode(),
+            schema_object(self.hash): to_ir(self.catalog, self.source),
+        }
 
 
 def schema_object(digest: str, suffix: str = "json") -> str:

@@ -121,29 +121,26 @@ def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list
     found: list[PendingIntent] = []
     for intent in read_intents(repository.objects):
         if isinstance(intent, UnreadableIntent):
-            found.append(
-                PendingIntent(
-                    name=intent.name,
-                    state=IntentState.UNCLEAR if intent.withheld else IntentState.UNREADABLE,
-                    renewed_us=intent.renewed_us,
-                    intent=None,
-                    reason=intent.reason,
-                )
-            )
+            state = IntentState.UNCLEAR if intent.withheld else IntentState.UNREADABLE
+            found.append(_unclassified(intent, state, intent.reason))
             continue
         try:
             found.append(_classified(repository, intent, lease_s))
         except OmnigraphError as e:  # Of its branch alone; the states of the others are known.
-            found.append(
-                PendingIntent(
-                    name=intent.name,
-                    state=IntentState.UNCLEAR,
-                    renewed_us=intent.renewed_us,
-                    intent=intent,
-                    reason=e.message,
-                )
-            )
+            found.append(_unclassified(intent, IntentState.UNCLEAR, e.message))
     return found
+
+
+def _unclassified(
+    intent: Intent | UnreadableIntent, state: IntentState, reason: str
+) -> PendingIntent:
+    return PendingIntent(
+        name=intent.name,
+        state=state,
+        renewed_us=intent.renewed_us,
+        intent=intent if isinstance(intent, Intent) else None,
+        reason=reason,
+    )
 
 
 def quarantined(repository: Repository) -> list[str]:
@@ -260,10 +257,6 @@ def _settled(repository: Repository, item: PendingIntent) -> list[tuple[PendingI
         row = Recovered(
             operation_id=item.operation_id,
             recovery_kind=RecoveryKind.QUARANTINED,
-            operation_kind=None,
-            recovery_for_actor=None,
-            branch=None,
-            graph_commit_id=None,
             at=repository.clock.now_us(),
             outcome=f"it was put aside as {aside}: {item.reason}",
         )

@@ -44,9 +44,7 @@ from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.reshaping import (
     TypePair,
-    accept_schema,
     continued,
-    named_schema,
     reshape_of,
 )
 from omnigraph.write.stage import BulkChange, BulkWork
@@ -205,8 +203,8 @@ class _Apply:
             raise _Done
         desired = self._numbered(txn, desired)
         pairs = continued(txn.schema.catalog, desired.catalog)
-        accepted = named_schema(desired.catalog, desired.source)
-        accept_schema(self._repository, accepted)
+        accepted = AcceptedSchema.of(desired.catalog, desired.source)
+        self._repository.accept(accepted)
         hit(FailPoint.SCHEMA_AFTER_OBJECTS)
         anew = {s.type_id for s in plan.destructive if s.mode is DropMode.HARD}
         return BulkChange(tables=_tables(txn, pairs, desired, anew), schema=accepted)

@@ -152,7 +152,7 @@ def decide_rules(
         if not takes:
             takes = {decisions.schema[s] for s in subjects[:1]} or {decisions.prefer}
         take = takes.pop() if len(takes) == 1 else None
-        side = _SIDES.get(take) if take is not None else None
+        side = SIDES.get(take) if take is not None else None
         if side is not None and item.facts and all(side not in by for by in item.facts.values()):
             # Only the other side changed the rule: this side's version of it holds.
             fresh = [fact for fact in item.facts if fact not in decided]
@@ -176,7 +176,7 @@ def decide_rules(
     )
 
 
-_SIDES: Mapping[Take, Prefer] = {Take.OURS: "ours", Take.THEIRS: "theirs"}
+SIDES: Mapping[Take, Prefer] = {Take.OURS: "ours", Take.THEIRS: "theirs"}
 
 
 def _more(

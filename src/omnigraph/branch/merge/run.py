@@ -31,7 +31,13 @@ from omnigraph.branch.merge.resolve import (
     as_resolutions,
     leftover,
 )
-from omnigraph.branch.merge.rules import BrokenRule, CheckedMerge, decide_rules, rule_conflicts
+from omnigraph.branch.merge.rules import (
+    SIDES,
+    BrokenRule,
+    CheckedMerge,
+    decide_rules,
+    rule_conflicts,
+)
 from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema
 from omnigraph.branch.merge.tables import MergePlan, Undo
 from omnigraph.branch.merge.threeway import Granularity
@@ -47,7 +53,7 @@ from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
-from omnigraph.write.reshaping import accept_schema, continued
+from omnigraph.write.reshaping import continued
 from omnigraph.write.stage import changes_of, work_of
 from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 from omnigraph.write.validate import validate
@@ -198,22 +204,19 @@ class ThreeWay:
         if self.prepared is not None:
             self.prepared = replace(self.prepared, checked=checked)
         if delta.schema is not None:
-            accept_schema(self._repository, delta.schema)
+            self._repository.accept(delta.schema)
         return delta
 
     def _choices(self, schemas: MergeSchemas) -> tuple[SchemaChoices, set[SchemaName]]:
         """What was decided about the schema beforehand."""
-        prefer = self._decisions.prefer
         things: dict[int, Prefer] = {}
         for subject, take in self._decisions.schema.items():
             number = schemas.numbered(subject.kind, subject.type_name, subject.property_name)
             if number is not None:
                 things[number] = "ours" if take is Take.OURS else "theirs"
-        side: Prefer | None = None
-        if prefer is not None:
-            side = "ours" if prefer is Take.OURS else "theirs"
         open_conflicts = schemas.under(SchemaChoices()).conflicts if things else ()
         named = {n for c in open_conflicts for n in _subjects(c)}
+        side = SIDES.get(self._decisions.prefer) if self._decisions.prefer else None
         return SchemaChoices(prefer=side, things=things), named
 
     def _one_schema(

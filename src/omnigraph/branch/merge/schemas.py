@@ -37,7 +37,6 @@ from omnigraph.schema.migrate.reconcile import (
     virtual_base,
 )
 from omnigraph.write.lens import Lens, backfills_of
-from omnigraph.write.reshaping import named_schema
 from omnigraph.write.txn import WriteTxn
 
 
@@ -166,7 +165,7 @@ class MergeSchemas:
             schema=(
                 self._txn.schema
                 if catalog is self._ours.catalog
-                else named_schema(catalog, found.schema.source)
+                else AcceptedSchema.of(catalog, found.schema.source)
             ),
             history=history,
             base=before,

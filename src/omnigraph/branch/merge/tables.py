@@ -390,7 +390,7 @@ class MergePlan:
             delta: TableDelta | None = None
             if (key in self.changed or key in taken_back) and (plan := self.at(key)) is not None:
                 delta = plan.delta(taken_back.get(key, NOTHING))
-            if self._has_table(key):
+            if self.one.txn.pin_of(graph_type) is not None:  # Even if it has no rows.
                 delta = reshaped(delta, graph_type, self.one.lens)
             if delta is not None:
                 tables[key] = delta
@@ -405,7 +405,3 @@ class MergePlan:
         keys = dict.fromkeys([*self.changed, *undo])
         plans = {key: plan for key in keys if (plan := self.at(key)) is not None}
         return [v for key, plan in plans.items() for v in plan.misfits(undo.get(key, NOTHING))]
-
-    def _has_table(self, table_key: str) -> bool:
-        """Whether ours has a table of this type, even one without rows."""
-        return self.one.txn.pin_of(self.catalog.table(table_key)) is not None
