@@ -110,7 +110,7 @@ class Changes:
         for a cursor of another graph, branch or filter, and ``NotFoundError`` of the kind
         ``change_feed_gap`` if that part of the history was reclaimed.
         """
-        request = PollRequest.of(
+        request = PollRequest(
             branch=branch,
             start=start,
             cursor=cursor,
@@ -149,7 +149,7 @@ class Changes:
             raise UsageError(f"interval_s is {interval_s!r}", hint="it is zero or more seconds")
 
         def request(cursor: str | None, page_token: str | None, start: str | None) -> PollRequest:
-            return PollRequest.of(
+            return PollRequest(
                 branch=branch,
                 start=start,
                 cursor=cursor,

@@ -20,7 +20,7 @@ from omnigraph.branch.history import branch_heads
 from omnigraph.errors import UsageError
 from omnigraph.manifest.lineage import unless_reclaimed
 from omnigraph.manifest.moments import left_behind
-from omnigraph.manifest.refs import TagRef, find_tag, tag_names
+from omnigraph.manifest.refs import Tag, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
@@ -167,7 +167,7 @@ def _left_behind(repository: Repository, versions: RetainedVersions) -> Iterator
 
 def _named_states(
     repository: Repository, before: int | None, states: States | None
-) -> tuple[Retained, list[TagRef]]:
+) -> tuple[Retained, list[Tag]]:
     """What is kept in any case: the newest states of branches, and what tags name."""
     heads = living_heads(repository)
     names = tag_names(repository.objects)
@@ -183,7 +183,7 @@ def _named_states(
     return found, tags
 
 
-def _ancestry(repository: Repository, found: Retained, tags: Sequence[TagRef]) -> Ancestry:
+def _ancestry(repository: Repository, found: Retained, tags: Sequence[Tag]) -> Ancestry:
     """The whole history; the states that merges of branches and tags look at are kept."""
     heads = list(found.heads.values())
     tagged = [repository.lineage.snapshot(tag.place) for tag in tags]

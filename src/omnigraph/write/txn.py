@@ -83,39 +83,34 @@ class WriteTxn:
         self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
     ) -> pa.Table:
         """Committed rows whose ``column`` is among ``values``."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
-        if table is None:
-            return self._empty(table_key, columns)
-        return table.lookup(column, values, columns)
+        table = self._consulted(table_key)
+        return table.lookup(column, values, columns) if table else self._empty(table_key, columns)
 
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All committed rows, projected."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
-        if table is None:
-            return self._empty(table_key, columns)
-        return table.columns(columns)
+        table = self._consulted(table_key)
+        return table.columns(columns) if table else self._empty(table_key, columns)
 
     def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
         """Where in a ``scan`` the committed rows stand whose ``column`` is among ``values``."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
+        table = self._consulted(table_key)
         return table.positions(column, values) if table is not None else np.empty(0, np.int64)
 
     def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:
         """Committed rows by their positions in a ``scan``; blobs as plain bytes."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
-        if table is None:
-            return self._empty(table_key, columns)
-        return table.take(positions, columns)
+        table = self._consulted(table_key)
+        return table.take(positions, columns) if table else self._empty(table_key, columns)
 
     def same_world(self, other: Snapshot, table_keys: set[str]) -> bool:
         """Whether ``other`` shows the same schema and the same versions of these tables."""
         return self.snapshot.schema_hash == other.schema_hash and all(
             self.snapshot.pins.get(key) == other.pins.get(key) for key in table_keys
         )
+
+    def _consulted(self, table_key: str) -> Table | None:
+        """A table whose content is read, and so belongs to the read set."""
+        self.consulted.add(table_key)
+        return self.table(table_key)
 
     def _empty(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         schema = table_schema(self.schema.catalog.table(table_key))

@@ -53,39 +53,26 @@ class PollRequest:
     cursor: str | None
     page_token: str | None
     asked: NamedFilter
-    commits: int
+    max_commits: int | None
     size: PageSize
 
-    @staticmethod
-    def of(
-        *,
-        branch: str,
-        start: str | None,
-        cursor: str | None,
-        page_token: str | None,
-        asked: NamedFilter,
-        max_commits: int | None,
-        size: PageSize,
-    ) -> PollRequest:
-        """From what a user said; what contradicts itself is refused."""
-        ways = {"start": start, "cursor": cursor, "page_token": page_token}
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        ways = {"start": self.start, "cursor": self.cursor, "page_token": self.page_token}
         given = [name for name, value in ways.items() if value is not None]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} say two places", hint="give one of them")
-        if page_token is not None and max_commits is not None:
+        if self.page_token is not None and self.max_commits is not None:
             raise UsageError(
                 "a page token says how many commits its poll has", hint="leave max_commits out"
             )
-        _check_start(start)
-        return PollRequest(
-            branch=branch,
-            start=start,
-            cursor=cursor,
-            page_token=page_token,
-            asked=asked,
-            commits=within("max_commits", max_commits, EXAMINED, EXAMINED_MAX),
-            size=size,
-        )
+        _check_start(self.start)
+        _ = self.commits  # Refuses a number that is none.
+
+    @property
+    def commits(self) -> int:
+        """How many commits the poll looks at."""
+        return within("max_commits", self.max_commits, EXAMINED, EXAMINED_MAX)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,9 +96,7 @@ class Decisions:
     resolutions: Mapping[EntityName, Resolution] = field(
         default_factory=dict[EntityName, Resolution]
     )
-    schema: Mapping[SchemaName, Take] = field(default_factory=dict[SchemaName, Take])
-    places: Mapping[SchemaName, str] = field(default_factory=dict[SchemaName, str])
-    """Where decisions about the schema were written."""
+    schema: Mapping[SchemaName, Resolution] = field(default_factory=dict[SchemaName, Resolution])
 
     @staticmethod
     def of(prefer: str | None, resolutions: Iterable[Resolution]) -> Decisions:
@@ -106,8 +104,7 @@ class Decisions:
         if prefer not in (None, "ours", "theirs"):
             raise UsageError(f"not a side: {prefer!r}", hint="prefer 'ours' or 'theirs'")
         found: dict[EntityName, Resolution] = {}
-        schema: dict[SchemaName, Take] = {}
-        places: dict[SchemaName, str] = {}
+        schema: dict[SchemaName, Resolution] = {}
         for resolution in resolutions:
             subject = resolution.entity
             if subject in found or subject in schema:
@@ -117,9 +114,9 @@ class Decisions:
             elif resolution.take is None or resolution.take is Take.BASE:
                 raise _refused(resolution.place, f"{subject}: take ours or theirs")
             else:
-                schema[subject], places[subject] = resolution.take, resolution.place
+                schema[subject] = resolution
         side = Take(prefer) if prefer else None
-        return Decisions(prefer=side, resolutions=found, schema=schema, places=places)
+        return Decisions(prefer=side, resolutions=found, schema=schema)
 
     @property
     def any(self) -> bool:
@@ -270,7 +267,7 @@ def leftover(
     """Refuse resolutions of what is not in conflict."""
     entities, subjects = set(used), set(named)
     extra = [(str(e), r.place) for e, r in decisions.resolutions.items() if e not in entities]
-    extra += [(str(s), decisions.places[s]) for s in decisions.schema if s not in subjects]
+    extra += [(str(s), r.place) for s, r in decisions.schema.items() if s not in subjects]
     if extra:
         subject, place = extra[0]
         raise _refused(

@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.branch.merge.conflicts import ConflictKind, EntityName, MergeConflict, SideNames
+from omnigraph.branch.merge.conflicts import ConflictKind, EntityName, MergeConflict
 from omnigraph.branch.merge.images import MergeImages
 from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
 from omnigraph.branch.merge.schemas import OneSchema
 from omnigraph.branch.merge.tables import NOTHING, MergePlan, TablePlan, Undo
 from omnigraph.errors import Violation
 from omnigraph.rules.findings import out_of_bounds
-from omnigraph.rules.table_delta import CommittedState
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.migrate.facts import ConstraintRule, Fact, Thing, Things
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
 from omnigraph.schema.migrate.steps import MISSING
@@ -39,19 +38,6 @@ class CheckedMerge:
     plan: MergePlan
     delta: GraphDelta
 
-    @property
-    def names(self) -> SideNames:
-        return self.plan.names
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.plan.catalog
-
-    @property
-    def state(self) -> CommittedState:
-        """Ours under the schema to come."""
-        return self.plan.one.lens
-
     def having(
         self, table_key: str, column: str, values: Sequence[Any], columns: tuple[str, ...] = ()
     ) -> list[Any]:
@@ -59,9 +45,10 @@ class CheckedMerge:
         touches them, and from the delta."""
         names = tuple(dict.fromkeys(("id", column, *columns)))
         found: dict[str, Any] = {}
-        if self.state.row_count(table_key):
-            kind = table_schema(self.catalog.table(table_key)).field(column).type
-            table = self.state.lookup(table_key, column, pa.array(values, kind), names)
+        ours = self.plan.one.lens
+        if ours.row_count(table_key):
+            kind = table_schema(self.plan.catalog.table(table_key)).field(column).type
+            table = ours.lookup(table_key, column, pa.array(values, kind), names)
             found = {row["id"]: row for row in table.to_pylist()}
         own = self.delta.tables.get(table_key)
         if own is not None:
@@ -150,7 +137,7 @@ def decide_rules(
         named |= set(subjects)
         takes = {decisions.resolutions[e].take for e in entities}
         if not takes:
-            takes = {decisions.schema[s] for s in subjects[:1]} or {decisions.prefer}
+            takes = {decisions.schema[s].take for s in subjects[:1]} or {decisions.prefer}
         take = takes.pop() if len(takes) == 1 else None
         side = SIDES.get(take) if take is not None else None
         if side is not None and item.facts and all(side not in by for by in item.facts.values()):
@@ -204,7 +191,7 @@ def _more(
 
 
 def _orphan(violation: Violation, checked: CheckedMerge) -> MergeConflict:
-    edge_type = checked.catalog.edges[violation.type_name]
+    edge_type = checked.plan.catalog.edges[violation.type_name]
     edge = _entity(violation)
     column = violation.property_name or "src"
     node_name = edge_type.source if column == "src" else edge_type.target
@@ -238,7 +225,7 @@ def _unique(violation: Violation, checked: CheckedMerge) -> MergeConflict:
 
 def _cardinality(violation: Violation, checked: CheckedMerge) -> list[MergeConflict]:
     """All sources of an edge type whose number of edges is wrong, each with its edges."""
-    edge_type = checked.catalog.edges[violation.type_name]
+    edge_type = checked.plan.catalog.edges[violation.type_name]
     plan = checked.plan.at(edge_type.table_key)
     touched = _edges_touched(plan) if plan is not None else {}
     low, high = edge_type.cardinality.low, edge_type.cardinality.high
@@ -313,8 +300,8 @@ def _changed_text(entity: EntityName, checked: CheckedMerge) -> str | None:
     by = [
         f"'{name}'"
         for name, changed in (
-            (checked.names.ours, plan.changed_by_ours(entity.id)),
-            (checked.names.theirs, plan.changed_by_theirs(entity.id)),
+            (checked.plan.names.ours, plan.changed_by_ours(entity.id)),
+            (checked.plan.names.theirs, plan.changed_by_theirs(entity.id)),
         )
         if changed
     ]
@@ -330,7 +317,7 @@ def _entity(violation: Violation) -> EntityName:
 
 
 def _type(violation: Violation, checked: CheckedMerge) -> GraphType:
-    return checked.catalog.table(f"{violation.entity_kind}:{violation.type_name}")
+    return checked.plan.catalog.table(f"{violation.entity_kind}:{violation.type_name}")
 
 
 # -- changed facts ---------------------------------------------------------------------------------

@@ -210,10 +210,10 @@ class ThreeWay:
     def _choices(self, schemas: MergeSchemas) -> tuple[SchemaChoices, set[SchemaName]]:
         """What was decided about the schema beforehand."""
         things: dict[int, Prefer] = {}
-        for subject, take in self._decisions.schema.items():
+        for subject, resolution in self._decisions.schema.items():
             number = schemas.numbered(subject.kind, subject.type_name, subject.property_name)
             if number is not None:
-                things[number] = "ours" if take is Take.OURS else "theirs"
+                things[number] = "ours" if resolution.take is Take.OURS else "theirs"
         open_conflicts = schemas.under(SchemaChoices()).conflicts if things else ()
         named = {n for c in open_conflicts for n in _subjects(c)}
         side = SIDES.get(self._decisions.prefer) if self._decisions.prefer else None
