@@ -35,8 +35,8 @@ from omnigraph.schema.migrate.columns import Made, column_changes
 from omnigraph.schema.same_values import Mask, same_mask
 from omnigraph.storage.layout import Fragment, Positions
 from omnigraph.storage.tables import Table
-from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
+from omnigraph.write.schema_view import SchemaView
 
 Side = Literal["before", "after"]
 Ops = npt.NDArray[np.int8]
@@ -258,25 +258,25 @@ def _strike(
 # -- refilled --------------------------------------------------------------------------------------
 # Rows that get another value by a change of columns alone.
 #
-#     lens, a type before and after -> [refilled] -> how many
+#     schema view, a type before and after -> [refilled] -> how many
 #
 # A commit counts what its difference has. Rows that a write names are counted by the validator;
 # rows whose columns are filled or converted without being named are counted here.
 
 
-def refilled(lens: Lens, pair: TypePair, touched: pa.Array = NO_IDS) -> int:
+def refilled(view: SchemaView, pair: TypePair, touched: pa.Array = NO_IDS) -> int:
     """How many rows change, but for those that are touched anyway."""
-    made = column_changes(pair.before, pair.after, lens.backfills).made
+    made = column_changes(pair.before, pair.after, view.backfills).made
     if not made:
         return 0
     numbers = {p.name: p.id for p in pair.after.properties}
     stored = {p.id: p.name for p in pair.before.properties}
     columns = [(column, stored.get(numbers[column.field.name])) for column in made]
     if not len(touched) and any(was is None and not column.reads for column, was in columns):
-        return lens.row_count(pair.after.table_key)  # Every row gets it, so none is read.
+        return view.row_count(pair.after.table_key)  # Every row gets it, so none is read.
     reads = dict.fromkeys(["id", *(n for c, was in columns for n in (*c.reads, was) if n)])
     count = 0
-    for batch in lens.stored_batches(pair.after, list(reads)):
+    for batch in view.stored_batches(pair.after, list(reads)):
         changed = np.zeros(batch.num_rows, np.bool_)
         for column, was in columns:
             changed |= _changed(column, was, batch)

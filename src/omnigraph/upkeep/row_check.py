@@ -17,7 +17,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot, TableChange
 from omnigraph.schema.catalog import GraphType
 from omnigraph.write.conformity import all_rules
-from omnigraph.write.lens import Lens
+from omnigraph.write.schema_view import SchemaView
 
 EXAMPLES_MAX = 3
 EXACT_KINDS = ("merge", "revert", "schema_apply", "reset")
@@ -28,12 +28,12 @@ they wrote as they were, too."""
 def check_rules(repository: Repository, state: Snapshot, graph_type: GraphType) -> Iterator[str]:
     """What a load of the rows of a table would be refused for."""
     catalog = repository.schema(state.schema_hash).catalog
-    lens = Lens(
+    view = SchemaView(
         repository=repository, snapshot=state, stored=catalog, catalog=catalog, backfills={}
     )
-    if not lens.row_count(graph_type.table_key):
+    if not view.row_count(graph_type.table_key):
         return
-    shown, total = all_rules(lens, graph_type)
+    shown, total = all_rules(view, graph_type)
     for violation in shown[:EXAMPLES_MAX]:
         subject = f"'{violation.entity_id}': " if violation.entity_id is not None else ""
         yield f"{subject}{violation.message}"

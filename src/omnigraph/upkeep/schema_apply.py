@@ -38,7 +38,6 @@ from omnigraph.schema.migrate.steps import headline
 from omnigraph.storage.compact import RewriteAll
 from omnigraph.upkeep.purge import PurgeReport, hard_drops, purge
 from omnigraph.write.conformity import broken_rules
-from omnigraph.write.lens import Lens
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
@@ -47,6 +46,7 @@ from omnigraph.write.reshaping import (
     continued,
     reshape_of,
 )
+from omnigraph.write.schema_view import SchemaView
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -231,8 +231,8 @@ class _Apply:
         checked = {step.type_id for step in plan.steps if step.checked}
         filled = {step.type_id for step in plan.steps if step.backfill is not None}
         asked = [pair for pair in pairs if pair.after.id in checked | filled]
-        lens = Lens.over(txn, desired.catalog, desired.backfills)
-        violations, total = broken_rules(lens, asked)
+        view = SchemaView.over(txn, desired.catalog, desired.backfills)
+        violations, total = broken_rules(view, asked)
         if not total:
             return
         types = {v.type_name for v in violations}
@@ -275,14 +275,14 @@ def _tables(
     Files of types that are to be written ``anew`` hold nothing of what was dropped.
     """
     found: dict[str, BulkWork] = {}
-    lens = Lens.over(txn, desired.catalog, desired.backfills)
+    view = SchemaView.over(txn, desired.catalog, desired.backfills)
     for pair in pairs:
         rework = reshape_of(pair, desired.backfills)
         if rework is not None and txn.pin_of(pair.after) is not None:
             found[pair.after.table_key] = BulkWork(
                 type=pair.after,
                 actions=(Action.REWORK,),
-                change=TableChange(updated=refilled(lens, pair)),
+                change=TableChange(updated=refilled(view, pair)),
                 staged=(rework, RewriteAll()) if pair.after.id in anew else (rework,),
             )
     return found

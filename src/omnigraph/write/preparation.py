@@ -28,9 +28,9 @@ from omnigraph.manifest.store import Head
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.write import outcome
 from omnigraph.write.fence import Fence, outrun
-from omnigraph.write.lens import validated
 from omnigraph.write.plan import Action, Expectation, TableUnchanged
 from omnigraph.write.request import Change, Requires, WriteRequest
+from omnigraph.write.schema_view import validated
 from omnigraph.write.stage import BulkChange, BulkWork, Stager, Work, work_of
 from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 

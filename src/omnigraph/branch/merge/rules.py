@@ -45,7 +45,7 @@ class CheckedMerge:
         touches them, and from the delta."""
         names = tuple(dict.fromkeys(("id", column, *columns)))
         found: dict[str, Any] = {}
-        ours = self.plan.one.lens
+        ours = self.plan.one.view
         if ours.row_count(table_key):
             kind = table_schema(self.plan.catalog.table(table_key)).field(column).type
             table = ours.lookup(table_key, column, pa.array(values, kind), names)

@@ -49,11 +49,11 @@ from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.manifest.targets import Target, resolve
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
 from omnigraph.write.conformity import broken_rules
-from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.reshaping import continued
+from omnigraph.write.schema_view import validated
 from omnigraph.write.stage import changes_of, work_of
 from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 from omnigraph.write.validate import validate
@@ -245,12 +245,12 @@ class ThreeWay:
         plan, delta, one = checked.plan, checked.delta, checked.plan.one
         violations = plan.misfits(undo)
         try:
-            validate(plan.catalog, delta, one.lens, violations_max=sys.maxsize)
+            validate(plan.catalog, delta, one.view, violations_max=sys.maxsize)
         except ConstraintError as e:
             violations += e.violations
         if one.changes:
             pairs = continued(one.txn.schema.catalog, plan.catalog)
-            violations += broken_rules(one.lens, pairs, delta, violations_max=sys.maxsize)[0]
+            violations += broken_rules(one.view, pairs, delta, violations_max=sys.maxsize)[0]
         return rule_conflicts(_without_echoes(violations), checked)
 
     def _refusal(

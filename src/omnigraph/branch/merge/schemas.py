@@ -36,7 +36,7 @@ from omnigraph.schema.migrate.reconcile import (
     reconcile,
     virtual_base,
 )
-from omnigraph.write.lens import Lens, backfills_of
+from omnigraph.write.schema_view import SchemaView, backfills_of
 from omnigraph.write.txn import WriteTxn
 
 
@@ -62,9 +62,9 @@ class OneSchema:
         return before.catalog != after.catalog or before.catalog.aliases != after.catalog.aliases
 
     @cached_property
-    def lens(self) -> Lens:
+    def view(self) -> SchemaView:
         """Ours as the schema to come shows it."""
-        return Lens.over(self.txn, self.schema.catalog, self.history.backfills)
+        return SchemaView.over(self.txn, self.schema.catalog, self.history.backfills)
 
     @cached_property
     def ours(self) -> Things:

@@ -51,8 +51,8 @@ from omnigraph.rules.findings import no_place
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair, reshape_of
+from omnigraph.write.schema_view import SchemaView
 from omnigraph.write.txn import GraphDelta
 
 _KINDS = {
@@ -195,13 +195,15 @@ class TablePlan:
         return pa.table(columns, schema=schema)
 
 
-def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> TableDelta | None:
+def reshaped(
+    delta: TableDelta | None, graph_type: GraphType, view: SchemaView
+) -> TableDelta | None:
     """The change of a table together with that of its columns; None when there is neither."""
-    declared = lens.declared(graph_type)
+    declared = view.declared(graph_type)
     if declared is None:
         return delta
     pair = TypePair(before=declared, after=graph_type)
-    rework = reshape_of(pair, lens.backfills, lenient=True)
+    rework = reshape_of(pair, view.backfills, lenient=True)
     if rework is None:
         return delta
     if delta is None:
@@ -210,7 +212,7 @@ def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> Tab
     return replace(
         delta,
         reshape=rework if delta.adopt is None else None,
-        refilled=refilled(lens, pair, union([delta.rows.column("id"), delta.removed])),
+        refilled=refilled(view, pair, union([delta.rows.column("id"), delta.removed])),
     )
 
 
@@ -391,7 +393,7 @@ class MergePlan:
             if (key in self.changed or key in taken_back) and (plan := self.at(key)) is not None:
                 delta = plan.delta(taken_back.get(key, NOTHING))
             if self.one.txn.pin_of(graph_type) is not None:  # Even if it has no rows.
-                delta = reshaped(delta, graph_type, self.one.lens)
+                delta = reshaped(delta, graph_type, self.one.view)
             if delta is not None:
                 tables[key] = delta
         return GraphDelta(

@@ -1,6 +1,6 @@
 """The committed state as another schema will show it, before anything is rewritten.
 
-    pinned tables, schema to come -> [lens] -> rows in the columns to come -> the one validator
+    pinned tables, schema to come -> [schema view] -> rows in the columns to come -> validator
 
 Types and properties are matched by number. A column that stays is read as it is stored; one that is
 converted or filled is made while it is read. So a merge or a change of the schema is checked whole
@@ -32,7 +32,7 @@ def backfills_of(catalog: Catalog) -> dict[int, Backfill]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lens:
+class SchemaView:
     """A pinned state under a schema to come. Implements ``CommittedState``."""
 
     repository: Repository
@@ -47,9 +47,9 @@ class Lens:
     """Table keys, as the state has them, that were read."""
 
     @staticmethod
-    def over(txn: WriteTxn, catalog: Catalog, backfills: Mapping[int, Backfill]) -> Lens:
+    def over(txn: WriteTxn, catalog: Catalog, backfills: Mapping[int, Backfill]) -> SchemaView:
         """What a transaction has pinned. What is read belongs to its read set."""
-        return Lens(
+        return SchemaView(
             repository=txn.repository,
             snapshot=txn.snapshot,
             stored=txn.schema.catalog,
@@ -166,5 +166,5 @@ def validated(txn: WriteTxn, delta: GraphDelta, *, violations_max: int = 20) -> 
     if delta.schema is None:
         return validate(txn.schema.catalog, delta, txn, violations_max=violations_max)
     catalog = delta.schema.catalog
-    lens = Lens.over(txn, catalog, backfills_of(catalog))
-    return validate(catalog, delta, lens, violations_max=violations_max)
+    view = SchemaView.over(txn, catalog, backfills_of(catalog))
+    return validate(catalog, delta, view, violations_max=violations_max)
