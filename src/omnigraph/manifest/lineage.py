@@ -58,6 +58,7 @@ class Lineage:
         try:
             head = store.at(place.version)
         except CorruptionError:
+            # A cleanup leaves an emptied object, or none. Anything else that is there is damage.
             if not store.is_reclaimed(place.version):
                 raise
             raise NotFoundError(
@@ -188,7 +189,7 @@ class Lineage:
             if key in self._found:
                 self._found.move_to_end(key)
                 return self._found[key]
-        commit = search()
+        commit = search()  # Without the lock: two threads that search find the same.
         with self._lock:
             self._found[key] = commit
             while len(self._found) > FOUND_MAX:

@@ -160,6 +160,7 @@ def give_up(
         mirror_main(repository)
     _announce(repository, record.number, kept.heads)
     hit(FailPoint.CLEANUP_AFTER_ANNOUNCEMENT)
+    # By the store's own clock, as files are dated: those of machines may differ from it.
     written = repository.objects.entry(record_object(record.number))
     if written is None:
         raise CorruptionError(f"the record of cleanup {record.number} has vanished")

@@ -236,6 +236,7 @@ def _life(repository: Repository, path: str) -> Snapshot | None:
     try:
         return repository.manifest(path).head().snapshot
     except (NotFoundError, CorruptionError):
+        # With something left of it, it is damage, and a write may still be running there.
         if repository.objects.folders(path):
             raise
         return None

@@ -210,6 +210,7 @@ class Sweep:
         found = self._look_at(path)
         if found.manifests or found.files:
             self._check_no_drift(path)
+        # A version that can still be found has all its files, also if this process dies now.
         first = self._delete(path, found.manifests)
         hit(FailPoint.CLEANUP_BETWEEN_FILES)
         return first.and_then(self._delete(path, found.files))
@@ -296,6 +297,7 @@ class Sweep:
 
     def _empty(self, path: str, versions: Sequence[StoredObject]) -> Cleaned:
         """Reduce versions that go to their names; several at a time."""
+        # A free name would let a writer that slept through the cleanup commit there.
         if self._removes:
             puts = [
                 self._repository.background.pool.submit(self._objects.put, e.name, b"")
@@ -329,7 +331,7 @@ class Sweep:
     def _unused_schemas(self, path: str) -> Cleaned:
         """Schemas that no manifest names. A write that brings one back writes its objects anew."""
         named = self._schemas
-        if named is None:
+        if named is None:  # A manifest that could not be read may name any of them.
             return Cleaned(type_key=path, path=path)
 
         def unused() -> Iterator[StoredObject]:

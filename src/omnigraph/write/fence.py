@@ -28,6 +28,7 @@ class Fence:
 
     def crossed(self, snapshot: Snapshot) -> bool:
         """Whether files that this write made before it looked at ``snapshot`` may be gone."""
+        # The first snapshot only sets the mark: the write has no files yet.
         before, self._seen = self._seen, snapshot.swept
         if before is None or snapshot.swept <= before:
             return False

@@ -180,6 +180,7 @@ def table_sides(
     if len(bases) > 1 or any(state != graph_type for state in states if state is not None):
         by_ours = _ByValue(history=history, bases=bases, side=ours, frame=frame)
         return _compared(by_ours, states[0], adoptable)
+    # One base in the columns to come: what theirs alone changed is taken without a comparison.
     found = positions_in(first.ids, ours_delta.ids)
     rows = np.flatnonzero(found >= 0)
     return TableSides(
@@ -319,6 +320,7 @@ def _left_alone(
     images: MergeImages, columns: Sequence[str], base: MergeImages, other: MergeImages
 ) -> MergeImages:
     """A side that dropped a property, as if it had left the values as they were."""
+    # An entity that is new has no base: then as the side has it that kept the property.
     choices = np.where(base.present, np.int8(0), np.int8(1))
     rows = images.rows
     for column in columns:

@@ -112,6 +112,8 @@ def three_way(
         for changed in (compared.ours_changed, compared.theirs_changed)
     )
     contested = np.zeros(len(base), np.int8)
+    # Where the base may have had the entity, two values are an update: neither side is known to
+    # have inserted it.
     new = ~base.present & ~base.doubtful
     contested[any_disputed & new] = Contested.DIVERGENT_INSERT
     contested[any_disputed & ~new] = Contested.DIVERGENT_UPDATE
