@@ -27,7 +27,6 @@ from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog, type_named
-from omnigraph.storage.tables import Table
 
 KINDS = ("node", "edge")
 OPS = tuple(op.word for op in Op)
@@ -148,7 +147,8 @@ class Diff:
             known = self._deltas.get(pair.newest.stable_id)
         if known is None:
             old, new = self.pins(pair)
-            before, after = both(lambda: self._table(old), lambda: self._table(new))
+            table = self._repository.table_if
+            before, after = both(lambda: table(old), lambda: table(new))
             known = table_delta(before, after, pair)
             with self._lock:
                 self._deltas[pair.newest.stable_id] = known
@@ -156,9 +156,6 @@ class Diff:
 
     def _reading(self) -> AbstractContextManager[None]:
         return reporting_reclaimed(self._repository, self.before, self.after)
-
-    def _table(self, pin: TablePin | None) -> Table | None:
-        return self._repository.table(pin) if pin is not None else None
 
     def pins(self, pair: ComparedTypes) -> tuple[TablePin | None, TablePin | None]:
         """The versions of a type's table on both sides."""

@@ -39,7 +39,7 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
         names = [
             name
             for name in sorted(pins.keys() | noted.keys())
-            if all_tables or noted.get(name) != _manifest(pins.get(name))
+            if all_tables or name not in pins or noted.get(name) != pins[name].name.manifest
         ]
         heads = dict(zip(names, _each(repository, names), strict=True))
         _note(repository, noted, heads)
@@ -48,17 +48,12 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
 
 def shown_now(repository: Repository, name: str) -> Table | None:
     """The table that main shows now under a name, from any process."""
-    pin = _pins(repository).get(name)
-    return repository.table(pin) if pin is not None else None
+    return repository.table_if(_pins(repository).get(name))
 
 
 def _pins(repository: Repository) -> dict[str, TablePin]:
     pins = repository.head(MAIN).snapshot.pins
     return {type_name(key): pin for key, pin in pins.items()}
-
-
-def _manifest(pin: TablePin | None) -> str | None:
-    return pin.name.manifest if pin is not None else None
 
 
 def _each(repository: Repository, names: list[str]) -> list[MirrorHead]:

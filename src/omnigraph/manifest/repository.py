@@ -101,6 +101,10 @@ class Repository:
         """A table at exactly the version of a pin."""
         return self.open_tables.get(pin)
 
+    def table_if(self, pin: TablePin | None) -> Table | None:
+        """The same where there may be no table."""
+        return self.open_tables.get(pin) if pin is not None else None
+
     def sync(self, names: list[str]) -> None:
         """Force files to disk when this graph promises that; else nothing."""
         root = self.location.local_path

@@ -291,7 +291,12 @@ class _Repair:
             shown = shown_now(self._repository, name)
             path, version = _path(found.type_key), found.lance_head_version
             if shown is None or not mirror.put_back(path, version, shown):
-                raise _moved(found)
+                raise ConflictError(
+                    f"{found.type_key} was written while it was repaired",
+                    kind=ErrorKind.READ_SET_CONFLICT,
+                    hint="run repair again",
+                    details={"table_key": found.type_key},
+                )
         return replace(found, action=action)
 
     # -- what is forced --------------------------------------------------------------------------
@@ -429,12 +434,3 @@ def _examples(ids: Sequence[Any]) -> str:
 
 def _path(table_key: str) -> str:
     return mirror_path(type_name(table_key))
-
-
-def _moved(table: TableRepair) -> ConflictError:
-    return ConflictError(
-        f"{table.type_key} was written while it was repaired",
-        kind=ErrorKind.READ_SET_CONFLICT,
-        hint="run repair again",
-        details={"table_key": table.type_key},
-    )

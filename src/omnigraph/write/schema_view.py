@@ -126,8 +126,7 @@ class SchemaView:
         return pin
 
     def _table(self, graph_type: GraphType) -> Table | None:
-        pin = self._pin(graph_type)
-        return self.repository.table(pin) if pin is not None else None
+        return self.repository.table_if(self._pin(graph_type))
 
     def _columns(self, graph_type: GraphType, names: Sequence[str]) -> dict[str, Made]:
         return {name: self._column(graph_type, name) for name in names}

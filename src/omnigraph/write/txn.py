@@ -66,13 +66,11 @@ class WriteTxn:
 
     def table_of(self, graph_type: GraphType) -> Table | None:
         """The pinned table of a type, opened."""
-        pin = self.pin_of(graph_type)
-        return self.repository.table(pin) if pin is not None else None
+        return self.repository.table_if(self.pin_of(graph_type))
 
     def table(self, table_key: str) -> Table | None:
         """The pinned table, opened; None while it has no dataset."""
-        pin = self.pin(table_key)
-        return self.repository.table(pin) if pin is not None else None
+        return self.repository.table_if(self.pin(table_key))
 
     def row_count(self, table_key: str) -> int:
         """Committed rows."""

@@ -212,17 +212,14 @@ class BlockReader:
     def _diff(self, before: Snapshot, after: Snapshot) -> Diff:
         with self._lock:
             known = self._open
-        if known is not None and _places(known) == (before.place, after.place):
+        places = (before.place, after.place)
+        if known is not None and (known.before.place, known.after.place) == places:
             return known
         return Diff(self._repository, before, after)
 
     def _keep(self, diff: Diff | None) -> None:
         with self._lock:
             self._open = diff
-
-
-def _places(diff: Diff) -> tuple[ManifestPlace, ManifestPlace]:
-    return diff.before.place, diff.after.place
 
 
 def _deltas(diff: Diff, chosen: ChangeFilter) -> Sequence[RowDelta]:

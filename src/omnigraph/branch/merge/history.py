@@ -111,8 +111,7 @@ class History:
 
     def table(self, snapshot: Snapshot, type_id: TypeId) -> Table | None:
         """A table, opened."""
-        pin = self.pin(snapshot, type_id)
-        return self._repository.table(pin) if pin is not None else None
+        return self._repository.table_if(self.pin(snapshot, type_id))
 
     def delta(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
         """What changed in one table between two snapshots."""

@@ -205,7 +205,8 @@ def _orphan(violation: Violation, checked: CheckedMerge) -> MergeConflict:
 
 
 def _unique(violation: Violation, checked: CheckedMerge) -> MergeConflict:
-    entity, graph_type = _entity(violation), _type(violation, checked)
+    entity = _entity(violation)
+    graph_type = checked.plan.catalog.table(entity.table_key)
     holders: dict[str, None] = {}
     name = violation.property_name
     for group in graph_type.unique:
@@ -314,10 +315,6 @@ def _entity(violation: Violation) -> EntityName:
         type_name=violation.type_name,
         id=violation.entity_id or "",
     )
-
-
-def _type(violation: Violation, checked: CheckedMerge) -> GraphType:
-    return checked.plan.catalog.table(f"{violation.entity_kind}:{violation.type_name}")
 
 
 # -- changed facts ---------------------------------------------------------------------------------

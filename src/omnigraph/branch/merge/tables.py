@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import positions_in, union
-from omnigraph.branch.delta import Op, RowDelta, refilled
+from omnigraph.branch.delta import Op, refilled
 from omnigraph.branch.merge.bases import TableSides, differing, is_changed, read, table_sides
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
@@ -111,11 +111,11 @@ class TablePlan:
     def changed_by_theirs(self, entity_id: str) -> bool:
         """Whether the delta holds a change of theirs to this entity."""
         row = self.sides.place(entity_id)
-        return bool(self._touched[row]) if row >= 0 else _has(self.sides.alone, entity_id)
+        return bool(self._touched[row]) if row >= 0 else _has(self.sides.alone.ids, entity_id)
 
     def changed_by_ours(self, entity_id: str) -> bool:
         """Whether ours changed this entity since the base."""
-        return bool(self.sides.by_ours.ids.index(entity_id).as_py() >= 0)
+        return _has(self.sides.by_ours.ids, entity_id)
 
     def delta(self, undo: Undo = NOTHING) -> TableDelta | None:
         """The change of ours; None when there is none."""
@@ -319,8 +319,8 @@ def _among(ids: pa.StringArray, wanted: frozenset[str]) -> Mask:
     return found.to_numpy(zero_copy_only=False)
 
 
-def _has(delta: RowDelta, entity_id: str) -> bool:
-    return bool(delta.ids.index(entity_id).as_py() >= 0)
+def _has(ids: pa.StringArray, entity_id: str) -> bool:
+    return bool(ids.index(entity_id).as_py() >= 0)
 
 
 # -- plan ------------------------------------------------------------------------------------------
