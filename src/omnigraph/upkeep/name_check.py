@@ -48,6 +48,14 @@ class NameFaultKind(StrEnum):
     NO_TABLES = "no_tables"
 
 
+_REMEDIES = {
+    NameFaultKind.UNFINISHED: f"{REPAIR} the name is ended; the next use of it does the same",
+    NameFaultKind.TWO_LIVES: f"{REPAIR} the second one gets a name of its own",
+    NameFaultKind.NO_REF: f"{REPAIR} it gets its name back",
+    NameFaultKind.NO_TABLES: DISCARD,
+}
+
+
 class NameAction(StrEnum):
     """What was done about a name."""
 
@@ -74,15 +82,7 @@ class NameFault:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        match self.fault:
-            case NameFaultKind.UNFINISHED:
-                return f"{REPAIR} the name is ended; the next use of it does the same"
-            case NameFaultKind.TWO_LIVES:
-                return f"{REPAIR} the second one gets a name of its own"
-            case NameFaultKind.NO_REF:
-                return f"{REPAIR} it gets its name back"
-            case NameFaultKind.NO_TABLES:
-                return DISCARD
+        return _REMEDIES[self.fault]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ to read or write the graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -186,24 +187,27 @@ def recover(
         elif item.state is IntentState.UNCLEAR:
             failed.append((item.operation_id, item.reason or "its state is not known"))
         else:
-            try:
+            with _going_on(failed, [item]):
                 settled += _settled(repository, item)
-            except OmnigraphError as e:
-                failed.append((item.operation_id, e.message))
-    try:
+    with _going_on(failed, [item for item, _ in settled]):
         recovered += _recorded(repository, settled)
-    except OmnigraphError as e:
-        failed += [(item.operation_id, e.message) for item, _ in settled]
     for branch, items in by_branch.items():
-        try:
+        with _going_on(failed, items):
             recovered += _given_up(repository, branch, items)
-        except OmnigraphError as e:
-            failed += [(item.operation_id, e.message) for item in items]
     return RecoveryReport(
         recovered=tuple(recovered),
         running=tuple(item for item in pending if item.state is IntentState.RUNNING),
         failed=tuple(failed),
     )
+
+
+@contextmanager
+def _going_on(failed: list[tuple[str, str]], items: Sequence[PendingIntent]) -> Generator[None]:
+    """Note an error for the operations that it is about, and go on with the others."""
+    try:
+        yield
+    except OmnigraphError as e:
+        failed += [(item.operation_id, e.message) for item in items]
 
 
 def _classified(repository: Repository, intent: Intent, lease_s: float) -> PendingIntent:
