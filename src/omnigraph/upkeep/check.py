@@ -37,8 +37,8 @@ from omnigraph.upkeep.row_check import check_counts, check_rules
 RESTORE = "restore it from a copy of the graph"
 CORRECT = "correct the rows with 'omnigraph mutate' or a load with --mode merge"
 HARMLESS = (
-    "reads are right, only this commit tells it wrong; 'omnigraph cleanup --keep N --confirm' "
-    "gives that past up"
+    "reads are right, only the counts of this commit are wrong; "
+    "'omnigraph cleanup --keep N --confirm' gives that past up"
 )
 PAST = f"{RESTORE}, or give that past up: 'omnigraph cleanup --keep N --confirm'"
 MOVE_TAG = "run 'omnigraph repair --confirm', and make the tag again on the commit that it makes"

@@ -61,7 +61,7 @@ class PollRequest:
         ways = {"start": self.start, "cursor": self.cursor, "page_token": self.page_token}
         given = [name for name, value in ways.items() if value is not None]
         if len(given) > 1:
-            raise UsageError(f"{' and '.join(given)} say two places", hint="give one of them")
+            raise UsageError(f"{' and '.join(given)} name two places", hint="give one of them")
         if self.page_token is not None and self.max_commits is not None:
             raise UsageError(
                 "a page token says how many commits its poll has", hint="leave max_commits out"
