@@ -46,25 +46,45 @@ class GraphStatus:
     """A graph on one screen."""
 
     uri: str
-    branch: str
-    commit: GraphCommit
-    format: int
-    """The stamp of the branch; an older one than this release writes changes with a write."""
+    snapshot: Snapshot
+    """The newest state of the branch."""
     types: tuple[TypeStatus, ...]
     bytes: int
     """Everything below the root."""
     objects: int
     branches: tuple[str, ...]
     tags: tuple[str, ...]
-    history_depth: int
-    """The longest way back from the newest commit."""
     versions: int
     """Manifest versions of the branch that are there."""
-    cleanups: int
     pending: tuple[PendingIntent, ...]
     put_aside: tuple[str, ...]
     advice: tuple[str, ...]
     """What to run next; empty if nothing needs to be done."""
+
+    @property
+    def branch(self) -> str:
+        """The branch that was looked at."""
+        return self.snapshot.branch
+
+    @property
+    def commit(self) -> GraphCommit:
+        """Its newest commit."""
+        return self.snapshot.head
+
+    @property
+    def format(self) -> int:
+        """The stamp of the branch; an older one than this release writes changes with a write."""
+        return self.snapshot.format
+
+    @property
+    def history_depth(self) -> int:
+        """The longest way back from the newest commit."""
+        return self.snapshot.head.generation
+
+    @property
+    def cleanups(self) -> int:
+        """The number of the newest cleanup that the branch knows of."""
+        return self.snapshot.swept
 
     def to_dict(self) -> dict[str, Any]:
         """As ``status --json`` shows it."""
@@ -105,17 +125,13 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
     put_aside = tuple(quarantined(repository))
     return GraphStatus(
         uri=repository.location.uri,
-        branch=branch,
-        commit=snapshot.head,
-        format=snapshot.format,
+        snapshot=snapshot,
         types=types,
         bytes=sum(sizes.values()),
         objects=objects,
         branches=(MAIN, *branch_names(repository.objects)),
         tags=tuple(tag_names(repository.objects)),
-        history_depth=snapshot.head.generation,
         versions=versions,
-        cleanups=snapshot.swept,
         pending=pending,
         put_aside=put_aside,
         advice=(*_left_behind(repository, snapshot), *_advice(types, versions, pending, put_aside)),
