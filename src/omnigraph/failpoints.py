@@ -56,7 +56,7 @@ class FailPoint(StrEnum):
     RECOVERY_AFTER_REVOCATION = "recovery.after_revocation"
     RECOVERY_BEFORE_DROP = "recovery.before_drop"
     CLEANUP_AFTER_RECORD = "cleanup.after_record"
-    CLEANUP_AFTER_NEWS = "cleanup.after_news"
+    CLEANUP_AFTER_ANNOUNCEMENT = "cleanup.after_announcement"
     CLEANUP_BETWEEN_FILES = "cleanup.between_files"
 
 

@@ -51,7 +51,7 @@ UPKEEP = (
     FailPoint.RECOVERY_AFTER_REVOCATION,
     FailPoint.RECOVERY_BEFORE_DROP,
     FailPoint.CLEANUP_AFTER_RECORD,
-    FailPoint.CLEANUP_AFTER_NEWS,
+    FailPoint.CLEANUP_AFTER_ANNOUNCEMENT,
     FailPoint.CLEANUP_BETWEEN_FILES,
 )
 """In ``test_recovery_kill.py``."""

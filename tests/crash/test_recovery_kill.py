@@ -147,7 +147,7 @@ def test_a_killed_recovery_is_run_again(store_root: str, tmp_path: Path, point: 
     ("store_root", "point"),
     [
         ("local", FailPoint.CLEANUP_AFTER_RECORD),
-        ("local", FailPoint.CLEANUP_AFTER_NEWS),
+        ("local", FailPoint.CLEANUP_AFTER_ANNOUNCEMENT),
         ("local", FailPoint.CLEANUP_BETWEEN_FILES),
         ("s3", FailPoint.CLEANUP_BETWEEN_FILES),
     ],

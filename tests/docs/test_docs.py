@@ -265,7 +265,7 @@ def _genesis() -> codec.Snapshot:
         parent_id=None,
         merged_parent_id=None,
         branch="main",
-        manifest_version=1,
+        place=codec.ManifestPlace(path="__manifest", version=1),
         kind="init",
         actor=None,
         message=None,

@@ -131,7 +131,7 @@ def test_a_difference_too_heavy_to_keep_is_the_same(monkeypatch: pytest.MonkeyPa
         light = deltas(graph._repository, *states)["P"]
         monkeypatch.setattr(deltas_of_tables, "BYTES_MAX", 1_000)
         heavy = deltas(graph._repository, *states)["P"]
-        assert all(light.kept) and not any(heavy.kept)
+        assert all(s.cached for s in light.sides) and not any(s.cached for s in heavy.sides)
         assert light.counts.total == light.counts.updated == 500
         assert heavy.ids.equals(light.ids)
         for side in ("before", "after"):

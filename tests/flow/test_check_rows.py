@@ -15,7 +15,7 @@ import omnigraph
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
-from omnigraph.write import lens, next_snapshot, preparation, publish
+from omnigraph.write import next_snapshot, preparation, publish, schema_view
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import TableOutcome, Validated
@@ -54,7 +54,7 @@ def force(graph: omnigraph.Graph, key: str, rows: Rows, branch: str = "main") ->
     delta = GraphDelta(tables={key: TableDelta(type=graph_type, mode=WriteMode.APPEND, rows=table)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparation, "validated", unchecked)
-        patch.setattr(lens, "validated", unchecked)
+        patch.setattr(schema_view, "validated", unchecked)
         request = WriteRequest(kind="load", branch=branch, prepare=lambda _: delta)
         publish.publish(graph._repository, request)
 

@@ -298,7 +298,9 @@ def test_a_state_that_was_given_up_is_not_shown_again(
     assert ages(graph) == {"a": 4}
 
 
-@pytest.mark.parametrize("point", [FailPoint.CLEANUP_AFTER_RECORD, FailPoint.CLEANUP_AFTER_NEWS])
+@pytest.mark.parametrize(
+    "point", [FailPoint.CLEANUP_AFTER_RECORD, FailPoint.CLEANUP_AFTER_ANNOUNCEMENT]
+)
 def test_a_name_given_meanwhile_keeps_its_state(graph: omnigraph.Graph, point: FailPoint) -> None:
     commits = [put(graph, "a", age) for age in range(5)]
     kept: list[str] = []
@@ -326,7 +328,7 @@ def test_a_name_given_meanwhile_keeps_its_state(graph: omnigraph.Graph, point: F
     "point",
     [
         FailPoint.CLEANUP_AFTER_RECORD,
-        FailPoint.CLEANUP_AFTER_NEWS,
+        FailPoint.CLEANUP_AFTER_ANNOUNCEMENT,
         FailPoint.CLEANUP_BETWEEN_FILES,
     ],
 )
@@ -465,7 +467,10 @@ def test_a_schema_that_is_being_applied_is_written_again(graph: omnigraph.Graph)
 def test_a_cleanup_takes_over_what_one_that_died_gave_up(graph: omnigraph.Graph) -> None:
     for age in range(5):
         put(graph, "a", age)
-    with armed(FailPoint.CLEANUP_AFTER_NEWS, ArmedAction.RAISE), pytest.raises(FailPointError):
+    with (
+        armed(FailPoint.CLEANUP_AFTER_ANNOUNCEMENT, ArmedAction.RAISE),
+        pytest.raises(FailPointError),
+    ):
         clean(graph, keep=1)
     assert clean(graph, keep=3).files_removed
     assert finds_nothing(graph, keep=3)

@@ -1,4 +1,4 @@
-"""Graphs that were really damaged, as older releases did it: `check` tells, `repair` heals."""
+"""Graphs that were really damaged, as older releases did it: `check` reports, `repair` repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that earlier releases damaged: a check finds them, a cleanup spares them, repair heals."""
+"""Names that earlier releases damaged: found by check, spared by cleanup, put right by repair."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_a_purge_that_dies_is_finished_by_a_cleanup(graph: omnigraph.Graph) -> N
     def die() -> None:
         raise KeyboardInterrupt
 
-    with armed(FailPoint.CLEANUP_AFTER_NEWS, die), pytest.raises(KeyboardInterrupt):
+    with armed(FailPoint.CLEANUP_AFTER_ANNOUNCEMENT, die), pytest.raises(KeyboardInterrupt):
         graph.schema_apply(NO_SECRET, allow_data_loss=True)
     with omnigraph.open(graph.uri) as fresh:
         assert "secret" not in fresh.catalog.nodes["Person"].by_name

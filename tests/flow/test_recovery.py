@@ -152,7 +152,7 @@ def test_a_published_write_is_rolled_forward(graph: omnigraph.Graph, reset: bool
         assert not other.commits(actor=RECOVERY_ACTOR)
 
 
-def test_the_first_write_of_a_handle_heals_what_was_published(graph: omnigraph.Graph) -> None:
+def test_the_first_write_of_a_handle_finishes_what_was_published(graph: omnigraph.Graph) -> None:
     crash(graph, FailPoint.PUBLISH_AFTER_COMMIT, "b")
     heard(graph, 120)
     with omnigraph.open(graph.uri, clock=ManualClock(NOW_US)) as reader:

@@ -62,7 +62,7 @@ def test_nothing_to_do(graph: omnigraph.Graph) -> None:
         assert not report.commits
 
 
-def test_joined_files_are_told_and_healed(graph: omnigraph.Graph) -> None:
+def test_joined_files_are_reported_and_put_back(graph: omnigraph.Graph) -> None:
     table = foreign(graph)
     table.optimize.compact_files()
     found = row_of(graph.upkeep.repair())

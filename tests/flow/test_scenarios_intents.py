@@ -100,7 +100,7 @@ def test_an_intent_that_cannot_be_written_stops_the_write_and_nothing_else(
 def test_an_intent_that_cannot_be_dropped_goes_with_the_next_write(
     far: omnigraph.Graph, s3_proxy: CountingProxy
 ) -> None:
-    load(far, "first")  # The handle has healed what others left: that is not what helps here.
+    load(far, "first")  # The handle has finished what others left: that is not what helps here.
     far.settle()
     rule = s3_proxy.fail(Fault.STATUS, operation="POST", status=403, times=None)
     load(far, "second")
@@ -113,7 +113,7 @@ def test_an_intent_that_cannot_be_dropped_goes_with_the_next_write(
     assert far.upkeep.recovery.audit() == ()  # Nobody had to recover anything.
 
 
-def test_an_intent_that_stays_is_healed_by_the_first_write_of_another_handle(
+def test_an_intent_that_stays_goes_with_the_first_write_of_another_handle(
     far: omnigraph.Graph, s3_proxy: CountingProxy
 ) -> None:
     s3_proxy.fail(Fault.STATUS, operation="POST", status=403, times=None)
@@ -307,7 +307,7 @@ def test_an_audit_that_fails_is_made_up_for(
     assert len(report.failed) == 1
     assert len(intents(far)) == 1
     with later(far.uri) as other:
-        load(other, "new", "work")  # Its first write would heal, and fails to tell of it.
+        load(other, "new", "work")  # Its first write would finish it, and fails to record that.
         other.settle()
         assert {"new"} <= names(other, "work")
     s3_proxy.reset()

@@ -75,7 +75,7 @@ STAGES = st.sampled_from(
 )
 CLEANUPS = [
     FailPoint.CLEANUP_AFTER_RECORD,
-    FailPoint.CLEANUP_AFTER_NEWS,
+    FailPoint.CLEANUP_AFTER_ANNOUNCEMENT,
     FailPoint.CLEANUP_BETWEEN_FILES,
 ]
 

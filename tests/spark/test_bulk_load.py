@@ -38,7 +38,7 @@ def everything_wrong(graph: omnigraph.Graph, source, mode: str, monkeypatch) -> 
     def all_of_it(*arguments, violations_max: int):
         return validate(*arguments, violations_max=1 << 30)
 
-    monkeypatch.setattr("omnigraph.write.lens.validate", all_of_it)
+    monkeypatch.setattr("omnigraph.write.schema_view.validate", all_of_it)
     with pytest.raises(ConstraintError) as caught:
         graph.load(source, mode=mode)
     monkeypatch.undo()

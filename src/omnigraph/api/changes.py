@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from omnigraph.api.view import SnapshotView
 from omnigraph.branch.feed.blocks import ChangeBlock, PageSize
 from omnigraph.branch.feed.reader import ChangePage, FeedReader, PollRequest
-from omnigraph.branch.feed.tokens import Wish
+from omnigraph.branch.feed.tokens import NamedFilter
 from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN
@@ -79,7 +79,7 @@ class Changes:
         """
         return self._feed.commit(
             commit_id,
-            Wish.of(kinds, types, ops),
+            NamedFilter.of(kinds, types, ops),
             PageSize.of(max_changes, max_bytes),
             branch=branch,
             page_token=page_token,
@@ -110,12 +110,12 @@ class Changes:
         for a cursor of another graph, branch or filter, and ``NotFoundError`` of the kind
         ``change_feed_gap`` if that part of the history was reclaimed.
         """
-        request = PollRequest.of(
+        request = PollRequest(
             branch=branch,
             start=start,
             cursor=cursor,
             page_token=page_token,
-            wish=Wish.of(kinds, types, ops),
+            asked=NamedFilter.of(kinds, types, ops),
             max_commits=max_commits,
             size=PageSize.of(max_changes, max_bytes),
         )
@@ -149,12 +149,12 @@ class Changes:
             raise UsageError(f"interval_s is {interval_s!r}", hint="it is zero or more seconds")
 
         def request(cursor: str | None, page_token: str | None, start: str | None) -> PollRequest:
-            return PollRequest.of(
+            return PollRequest(
                 branch=branch,
                 start=start,
                 cursor=cursor,
                 page_token=page_token,
-                wish=Wish.of(kinds, types, ops),
+                asked=NamedFilter.of(kinds, types, ops),
                 max_commits=None if page_token is not None else max_commits,
                 size=PageSize.of(max_changes, max_bytes),
             )
@@ -184,19 +184,19 @@ class Changes:
         {"snapshot_commit_id": …, "resume_cursor": …}}``: a reader that finds it has the whole
         state. ``kinds`` and ``types`` choose what is written; the cursor keeps the filter.
         """
-        wish = Wish.of(kinds, types, ops)
+        asked = NamedFilter.of(kinds, types, ops)
         if isinstance(out, (str, os.PathLike)):
             try:
                 with Path(out).open("wb") as file:
-                    return self._baseline(file, branch, wish, progress)
+                    return self._baseline(file, branch, asked, progress)
             except OSError as e:
                 raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
-        return self._baseline(out, branch, wish, progress)
+        return self._baseline(out, branch, asked, progress)
 
     def _baseline(
-        self, out: BinaryIO, branch: str, wish: Wish, progress: Callable[[int], None] | None
+        self, out: BinaryIO, branch: str, asked: NamedFilter, progress: Callable[[int], None] | None
     ) -> Baseline:
-        snapshot, chosen, cursor = self._feed.captured(branch, wish)
+        snapshot, chosen, cursor = self._feed.captured(branch, asked)
         view = SnapshotView(self._feed.repository, snapshot)
         names = [t.name for t in view.catalog.types() if chosen.wants(t)]
         # No names at all would mean all types.

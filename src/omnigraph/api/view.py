@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import pyarrow as pa
 
 from omnigraph.errors import UsageError
-from omnigraph.manifest.kept import telling_reclaimed
+from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.results import Dataset, QueryResult, Rows
@@ -43,7 +43,7 @@ class SnapshotView:
         self._repository = repository
         self._snapshot = snapshot
         self._queries = queries
-        with telling_reclaimed(repository, snapshot):
+        with reporting_reclaimed(repository, snapshot):
             self._schema = repository.schema(snapshot.schema_hash)
 
     @cached_property
@@ -129,7 +129,7 @@ class SnapshotView:
         prepared = self._engine.prepare(text, name, self._schema)
         limits = self._engine.limits(timeout_s, memory_bytes)
         on_spark = _on_spark(engine, spark, memory_bytes)
-        with telling_reclaimed(self._repository, snapshot):
+        with reporting_reclaimed(self._repository, snapshot):
             if on_spark:
                 rows = self._read_on_spark(prepared.query, params, limits, spark)
             else:
@@ -171,7 +171,7 @@ class SnapshotView:
         """How a read would run on this snapshot; see ``Graph.explain``."""
         prepared = self._engine.prepare(text, name, self._schema)
         limits = self._engine.limits(timeout_s, memory_bytes)
-        with telling_reclaimed(self._repository, self._snapshot):
+        with reporting_reclaimed(self._repository, self._snapshot):
             return self._engine.explain(prepared, self._snapshot, params, limits, analyze=analyze)
 
     def spark(self, session: Any = None) -> SparkGraph:
@@ -254,7 +254,7 @@ class SnapshotView:
     def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         pin = self._snapshot.pins.get(graph_type.table_key)
         if pin is not None:
-            with telling_reclaimed(self._repository, self._snapshot):
+            with reporting_reclaimed(self._repository, self._snapshot):
                 yield from self._repository.table(pin).batches(columns)
 
     def _dataset(self, graph_type: GraphType) -> Dataset:

@@ -59,13 +59,13 @@ class BranchInfo:
     name: str
     head: GraphCommit
     manifest_version: int
-    parent: str | None
-    """None for main."""
-    fork_commit: str | None
-    incarnation: str | None
-    created_at_us: int | None
-    actor: str | None
-    description: str | None
+    parent: str | None = None
+    """None for main, as is all that follows."""
+    fork_commit: str | None = None
+    incarnation: str | None = None
+    created_at_us: int | None = None
+    actor: str | None = None
+    description: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As ``branch show --json`` shows it."""
@@ -184,7 +184,7 @@ def delete_branch(
     try:
         _restate(repository, branch, ended)
     except NotFoundError:
-        # It has ended: by this command, whose answer was lost, or by another one of the same wish.
+        # It has ended: by this command, whose answer was lost, or by another one with the same aim.
         # Or another process renamed it: then it is not what was to be deleted.
         if not branch.gone or not branch.store.head().snapshot.deleted:
             raise
@@ -221,17 +221,7 @@ def branch_info(repository: Repository, name: str) -> BranchInfo:
     name = check_branch_name(name)
     snapshot = repository.head(name).snapshot
     if name == MAIN:
-        return BranchInfo(
-            name=MAIN,
-            head=snapshot.head,
-            manifest_version=snapshot.version,
-            parent=None,
-            fork_commit=None,
-            incarnation=None,
-            created_at_us=None,
-            actor=None,
-            description=None,
-        )
+        return BranchInfo(name=MAIN, head=snapshot.head, manifest_version=snapshot.version)
     ref = _ref(repository, name)
     return _info(ref, snapshot, _description(repository, ref))
 

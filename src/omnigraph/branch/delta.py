@@ -14,7 +14,7 @@ A delta keeps ids and positions. Images are read when they are asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
 
@@ -35,8 +35,8 @@ from omnigraph.schema.migrate.columns import Made, column_changes
 from omnigraph.schema.same_values import Mask, same_mask
 from omnigraph.storage.layout import Fragment, Positions
 from omnigraph.storage.tables import Table
-from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
+from omnigraph.write.schema_view import SchemaView
 
 Side = Literal["before", "after"]
 Ops = npt.NDArray[np.int8]
@@ -64,15 +64,13 @@ class RowDelta:
     """The entities of one type that differ, sorted by the UTF-8 bytes of their ids."""
 
     types: ComparedTypes
-    tables: tuple[Table | None, Table | None]
-    """The versions before and after; None while the type had no rows."""
+    sides: tuple[TableSide, TableSide]
+    """The versions before and after."""
     ids: pa.StringArray
     ops: Ops
     before: Positions
     """Where the image lies in the version before; -1 where there is none."""
     after: Positions
-    kept: tuple[Kept | None, Kept | None] = (None, None)
-    """Images of both sides that are in memory already, because they are few."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -94,14 +92,12 @@ class RowDelta:
     def select(self, chosen: Positions | Mask) -> RowDelta:
         """Some rows of this delta; to keep it sorted they must ascend."""
         rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        return RowDelta(
-            types=self.types,
-            tables=self.tables,
+        return replace(
+            self,
             ids=self.ids.take(pa.array(rows)),
             ops=self.ops[rows],
             before=self.before[rows],
             after=self.after[rows],
-            kept=self.kept,
         )
 
     def images(
@@ -113,7 +109,6 @@ class RowDelta:
         bytes. Everything asked for is in memory at once: ask for pieces (see ``Pace``).
         """
         graph_type = self.types.before if side == "before" else self.types.after
-        table = self.tables[side == "after"]
         chosen = rows if isinstance(rows, slice) else np.asarray(rows, np.int64)
         positions = self._positions(side)[chosen]
         if len(positions) and positions.min() < 0:
@@ -123,9 +118,10 @@ class RowDelta:
         schema = table_schema(graph_type)
         names = list(columns) if columns is not None else schema.names
         wanted = pa.schema([schema.field(n) for n in names])
-        if table is None or not len(positions):
+        source = self.sides[side == "after"]
+        if source.table is None or not len(positions):
             return wanted.empty_table()
-        found = take(table, self.kept[side == "after"], positions, names)
+        found = source.take(positions, names)
         # Stored fields say more than ours do: the mark of the key.
         return pa.table([found[name] for name in names], schema=wanted)
 
@@ -138,15 +134,14 @@ def table_delta(before: Table | None, after: Table | None, types: ComparedTypes)
     comparable = types.comparable and _same_columns(before, after, types)
     old, new = differing_rows(before, after, whole=not comparable)
     names = _plain_names(types)
-    held = both(lambda: keep(before, old, names[0]), lambda: keep(after, new, names[1]))
-    old_ids, new_ids = both(
-        lambda: held[0].ids_at(old.positions) if held[0] else ids_of(before, old),
-        lambda: held[1].ids_at(new.positions) if held[1] else ids_of(after, new),
+    sides = both(
+        lambda: TableSide(table=before, cached=cached_rows(before, old, names[0])),
+        lambda: TableSide(table=after, cached=cached_rows(after, new, names[1])),
     )
+    old_ids, new_ids = both(lambda: sides[0].ids(old), lambda: sides[1].ids(new))
     found = positions_in(new_ids, old_ids)
     stayed = np.flatnonzero(found >= 0)
     pairs = (old.positions[found[stayed]], new.positions[stayed])
-    sides = (_Side(table=before, kept=held[0]), _Side(table=after, kept=held[1]))
     changed = ~_unchanged(types, sides, *pairs)
     inserted = np.flatnonzero(found < 0)
     gone = np.ones(len(old_ids), np.bool_)
@@ -164,8 +159,7 @@ def table_delta(before: Table | None, after: Table | None, types: ComparedTypes)
     order = pc.sort_indices(ids).to_numpy()
     return RowDelta(
         types=types,
-        tables=(before, after),
-        kept=held,
+        sides=sides,
         ids=ids.take(pa.array(order)),
         ops=np.repeat(np.array(list(Op), np.int8), sizes)[order],
         before=np.concatenate([absent[0], pairs[0][changed], old.positions[deleted]])[order],
@@ -201,14 +195,31 @@ def differs(column: ColumnPair, before: pa.Table, after: pa.Table) -> Mask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Side:
+class TableSide:
+    """One version of a table, with the rows of it that are in memory."""
+
     table: Table | None
-    kept: Kept | None
+    """None while the type had no rows."""
+    cached: CachedRows | None
+    """The rows that differ, if they are few."""
+
+    def ids(self, rows: DifferingRows) -> pa.StringArray:
+        """The ids of the rows that differ."""
+        return self.cached.ids_at(rows.positions) if self.cached else ids_of(self.table, rows)
 
     def take(self, positions: Positions, names: Sequence[str]) -> pa.Table:
+        """Columns of rows: from memory where they are cached, else from the files."""
         if self.table is None:
             raise InternalError("rows of a table that does not exist")
-        return take(self.table, self.kept, positions, names)
+        here = [n for n in names if self.cached and n in self.cached.rows.column_names]
+        away = [n for n in names if n not in here]
+        if self.cached is None or not here:
+            return self.table.take(positions, away)
+        found = self.cached.at(positions, here)
+        if not away:
+            return found
+        read = self.table.take(positions, away)
+        return pa.table({n: found[n] if n in here else read[n] for n in names})
 
 
 def _plain_names(types: ComparedTypes) -> tuple[list[str], list[str]]:
@@ -221,7 +232,7 @@ def _plain_names(types: ComparedTypes) -> tuple[list[str], list[str]]:
 
 
 def _unchanged(
-    types: ComparedTypes, sides: tuple[_Side, _Side], old: Positions, new: Positions
+    types: ComparedTypes, sides: tuple[TableSide, TableSide], old: Positions, new: Positions
 ) -> Mask:
     """Which entities, each at a position before and one after, have the same values."""
     same = np.ones(len(old), np.bool_)
@@ -235,7 +246,7 @@ def _unchanged(
 def _strike(
     same: Mask,
     columns: Sequence[ColumnPair],
-    sides: tuple[_Side, _Side],
+    sides: tuple[TableSide, TableSide],
     old: Positions,
     new: Positions,
 ) -> None:
@@ -263,25 +274,25 @@ def _strike(
 # -- refilled --------------------------------------------------------------------------------------
 # Rows that get another value by a change of columns alone.
 #
-#     lens, a type before and after -> [refilled] -> how many
+#     schema view, a type before and after -> [refilled] -> how many
 #
 # A commit counts what its difference has. Rows that a write names are counted by the validator;
 # rows whose columns are filled or converted without being named are counted here.
 
 
-def refilled(lens: Lens, pair: TypePair, touched: pa.Array = NO_IDS) -> int:
+def refilled(view: SchemaView, pair: TypePair, touched: pa.Array = NO_IDS) -> int:
     """How many rows change, but for those that are touched anyway."""
-    made = column_changes(pair.before, pair.after, lens.backfills).made
+    made = column_changes(pair.before, pair.after, view.backfills).made
     if not made:
         return 0
     numbers = {p.name: p.id for p in pair.after.properties}
     stored = {p.id: p.name for p in pair.before.properties}
     columns = [(column, stored.get(numbers[column.field.name])) for column in made]
-    if not len(touched) and any(was is None and _is_constant(c) for c, was in columns):
-        return lens.row_count(pair.after.table_key)  # Every row gets it, so none is read.
+    if not len(touched) and any(was is None and not column.reads for column, was in columns):
+        return view.row_count(pair.after.table_key)  # Every row gets it, so none is read.
     reads = dict.fromkeys(["id", *(n for c, was in columns for n in (*c.reads, was) if n)])
     count = 0
-    for batch in lens.stored_batches(pair.after, list(reads)):
+    for batch in view.stored_batches(pair.after, list(reads)):
         changed = np.zeros(batch.num_rows, np.bool_)
         for column, was in columns:
             changed |= _changed(column, was, batch)
@@ -292,10 +303,6 @@ def refilled(lens: Lens, pair: TypePair, touched: pa.Array = NO_IDS) -> int:
     return count
 
 
-def _is_constant(column: Made) -> bool:
-    return not column.reads
-
-
 def _changed(column: Made, was: str | None, batch: pa.RecordBatch) -> Mask:
     values = column.make(batch)
     if was is None:
@@ -303,13 +310,13 @@ def _changed(column: Made, was: str | None, batch: pa.RecordBatch) -> Mask:
     return ~same_mask(batch.column(was), values)
 
 
-# -- kept ------------------------------------------------------------------------------------------
+# -- cached rows -----------------------------------------------------------------------------------
 # Images of a small difference, read once.
 #
-#     differing rows -> [kept] -> ids, comparison, images
+#     differing rows -> [cached rows] -> ids, comparison, images
 #
 # Most differences are a few rows. Their ids, their comparison and their images are then one read
-# instead of three. A large difference is not kept: it is read piece by piece when it is needed.
+# instead of three. A large difference is not cached: it is read piece by piece when it is needed.
 
 
 ROWS_MAX = 65_536
@@ -320,7 +327,7 @@ SAMPLE_ROWS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class CachedRows:
     """Rows of one version of a table, without their blobs."""
 
     positions: Positions
@@ -339,8 +346,10 @@ class Kept:
         return self.rows.select(list(names)).take(pa.array(found))
 
 
-def keep(table: Table | None, rows: DifferingRows, names: Sequence[str]) -> Kept | None:
-    """Some columns of the rows of one side, unless that is too much to keep."""
+def cached_rows(
+    table: Table | None, rows: DifferingRows, names: Sequence[str]
+) -> CachedRows | None:
+    """Some columns of the rows of one side, unless that is too much for memory."""
     total = len(rows.positions)
     if table is None or not 0 < total <= ROWS_MAX:
         return None
@@ -353,25 +362,11 @@ def keep(table: Table | None, rows: DifferingRows, names: Sequence[str]) -> Kept
     if len(single):
         parts.append(table.take(single, names))
     order = np.argsort(rows.positions, kind="stable")
-    return Kept(
+    return CachedRows(
         positions=rows.positions[order],
         places=order,
         rows=pa.table([_joined(parts, name) for name in names], names=list(names)),
     )
-
-
-def take(table: Table, kept: Kept | None, positions: Positions, names: Sequence[str]) -> pa.Table:
-    """Columns of rows: from memory where they are kept, else from the files."""
-    here = [n for n in names if kept is not None and n in kept.rows.column_names]
-    away = [n for n in names if n not in here]
-    if kept is None or not here:
-        return table.take(positions, away)
-    found = kept.at(positions, here)
-    if not away:
-        return found
-    read = table.take(positions, away)
-    columns = {n: found[n] if n in here else read[n] for n in names}
-    return pa.table(columns)
 
 
 def _scanned(table: Table, fragments: Sequence[Fragment], names: Sequence[str]) -> pa.Table:

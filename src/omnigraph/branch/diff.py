@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -22,11 +23,10 @@ from omnigraph.branch.delta import Op, RowDelta, table_delta
 from omnigraph.branch.pace import both
 from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.manifest.kept import telling_reclaimed
+from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog, type_named
-from omnigraph.storage.tables import Table
 
 KINDS = ("node", "edge")
 OPS = tuple(op.word for op in Op)
@@ -112,10 +112,7 @@ class Diff:
         return {
             "from": _state(self.before),
             "to": _state(self.after),
-            "counts": {
-                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
-                for key, c in self.count(kinds, types, ops).items()
-            },
+            "counts": {key: asdict(c) for key, c in self.count(kinds, types, ops).items()},
         }
 
     def __bool__(self) -> bool:
@@ -147,20 +144,18 @@ class Diff:
     def delta(self, pair: ComparedTypes) -> RowDelta:
         """What changed in one type."""
         with self._lock:
-            known = self._deltas.get(pair.number)
+            known = self._deltas.get(pair.newest.stable_id)
         if known is None:
             old, new = self.pins(pair)
-            before, after = both(lambda: self._table(old), lambda: self._table(new))
+            table = self._repository.table_if
+            before, after = both(lambda: table(old), lambda: table(new))
             known = table_delta(before, after, pair)
             with self._lock:
-                self._deltas[pair.number] = known
+                self._deltas[pair.newest.stable_id] = known
         return known
 
     def _reading(self) -> AbstractContextManager[None]:
-        return telling_reclaimed(self._repository, self.before, self.after)
-
-    def _table(self, pin: TablePin | None) -> Table | None:
-        return self._repository.table(pin) if pin is not None else None
+        return reporting_reclaimed(self._repository, self.before, self.after)
 
     def pins(self, pair: ComparedTypes) -> tuple[TablePin | None, TablePin | None]:
         """The versions of a type's table on both sides."""
@@ -183,8 +178,8 @@ class Diff:
         return before.name == after.name and pair.comparable
 
     def _chosen_types(self, kinds: Sequence[str], types: Sequence[str]) -> list[ComparedTypes]:
-        _refuse_others("kind", kinds, KINDS)
-        numbers = {n for name in _names(types) for n in self._numbers(name)}
+        kinds = checked_words("kind", kinds, KINDS)
+        numbers = {n for name in checked_words("type", types) for n in self._numbers(name)}
         return [
             pair
             for pair in self.types
@@ -206,20 +201,22 @@ class Diff:
 
 
 def _chosen_ops(ops: Sequence[str]) -> tuple[Op, ...]:
-    _refuse_others("op", ops, OPS)
-    return tuple(op for op in Op if not ops or op.word in ops)
+    words = checked_words("op", ops, OPS)
+    return tuple(op for op in Op if not words or op.word in words)
 
 
-def _refuse_others(what: str, given: Sequence[str], known: Iterable[str]) -> None:
-    for word in _names(given):
-        if word not in known:
-            raise UsageError(f"not a {what}: {word!r}", hint=f"it is one of {', '.join(known)}")
-
-
-def _names(given: Sequence[str]) -> Sequence[str]:
-    if isinstance(given, str):
+def checked_words(what: str, given: object, known: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Each word of a filter once; in the order of the known ones, if only these are allowed."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
         raise UsageError("kinds, types and ops are lists of names", hint=f'say ["{given}"]')
-    return given
+    words: list[object] = list(given)
+    for word in words:
+        if known is not None and word not in known:
+            raise UsageError(f"not a {what}: {word!r}", hint=f"it is one of {', '.join(known)}")
+        if not isinstance(word, str):
+            raise UsageError(f"a {what} is named by a text, not by {word!r}")
+    found = {str(word): None for word in words}
+    return tuple(found) if known is None else tuple(k for k in known if k in found)
 
 
 def _state(snapshot: Snapshot) -> dict[str, Any]:

@@ -153,15 +153,7 @@ class CommitFilter:
 
     def select(self, commits: Iterable[GraphCommit]) -> Iterator[GraphCommit]:
         """Those that are wanted, in order; nothing is read beyond the last of them."""
-        if self.limit == 0:
-            return
-        found = 0
-        for commit in commits:
-            if self._wants(commit):
-                yield commit
-                found += 1
-                if found == self.limit:
-                    return
+        return islice(filter(self._wants, commits), self.limit)
 
     def _wants(self, commit: GraphCommit) -> bool:
         moment = commit.created_at_us

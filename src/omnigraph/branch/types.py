@@ -61,11 +61,6 @@ class ComparedTypes:
         return self.newest.kind
 
     @property
-    def number(self) -> tuple[int, int]:
-        """The type and the life of its table, which no name says."""
-        return self.newest.id, self.newest.incarnation
-
-    @property
     def table_key(self) -> str:
         """The key under the newer name."""
         return self.newest.table_key
@@ -99,8 +94,8 @@ class ComparedTypes:
     def comparable(self) -> bool:
         """Whether the same stored row is the same entity on both sides.
 
-        It is not when a column is new or holds values of another type. One that is gone is told by
-        the schema and is no change of rows (ADR 0019).
+        It is not when a column is new or holds values of another type. One that is gone is a
+        change of the schema and not of rows (ADR 0019).
         """
         return all(c.after is None or (c.before and c.same_type) for c in self.columns)
 
@@ -122,4 +117,4 @@ def matched_types(before: Catalog, after: Catalog) -> Sequence[ComparedTypes]:
     pairs = [
         ComparedTypes(before=old.get(k), after=new.get(k), numbers=numbers) for k in {**new, **old}
     ]
-    return sorted(pairs, key=lambda p: (p.kind != "node", p.newest.id, p.newest.incarnation))
+    return sorted(pairs, key=lambda p: (p.kind != "node", p.newest.stable_id))

@@ -49,10 +49,10 @@ class Recovered:
 
     operation_id: str
     recovery_kind: RecoveryKind
-    operation_kind: str | None
-    recovery_for_actor: str | None
-    branch: str | None
-    graph_commit_id: str | None
+    operation_kind: str | None = None
+    recovery_for_actor: str | None = None
+    branch: str | None = None
+    graph_commit_id: str | None = None
     """The commit that was found, or the one that revoked the operation."""
     at: int
     outcome: str

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from typing import Any
 
-from omnigraph.errors import ErrorKind, NotFoundError, OmnigraphError
+from omnigraph.errors import OmnigraphError
 from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.refs import branch_path
@@ -85,7 +85,7 @@ def intent_name(operation_id: str) -> str:
 def read_intents(objects: Objects) -> Iterator[Intent | UnreadableIntent]:
     """All intents, by id. Objects that vanish meanwhile are left out.
 
-    One that is damaged, or that the store does not hand out, is told and blocks nothing; a
+    One that is damaged, or that the store does not hand out, is reported and blocks nothing; a
     listing that fails is an error.
     """
     found = [e for e in objects.entries(PREFIX) if not e.name.startswith(f"{QUARANTINE}/")]
@@ -141,16 +141,14 @@ def published_as(lineage: Lineage, head: Snapshot, intent: Intent) -> GraphCommi
                 break
         if state.rewound_at - 1 <= base:
             return None
-        try:
-            state = lineage.snapshot(ManifestPlace(path=head.path, version=state.rewound_at - 1))
-        except NotFoundError as e:
-            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                raise
+        before = lineage.if_kept(ManifestPlace(path=head.path, version=state.rewound_at - 1))
+        if before is None:
             return None  # What was left behind is gone; the commit with it, if there was one.
+        state = before
 
 
 class Lease:
-    """Says of a long write, again and again, that it lives."""
+    """Says of a long write, again and again, that it is running."""
 
     def __init__(self, objects: Objects, operation_id: str, *, renew_s: float = RENEW_S) -> None:
         self._objects = objects
@@ -187,33 +185,33 @@ class Lease:
                 self._objects.put(self._name, self._content)
 
 
-# -- heal ------------------------------------------------------------------------------------------
+# -- finish ----------------------------------------------------------------------------------------
 # Finishing what a published write has left: the first write of a handle does it for all.
 #
-#     first write -> acknowledged -> [heal] -> intents of published writes are dropped
+#     first write -> acknowledged -> [finish] -> intents of published writes are dropped
 #
 # Runs off the acknowledgement path, once for each handle that writes: a reader never does it, and
 # neither do the writes that follow. It decides nothing. An intent whose write was not published is
-# left for ``upkeep/recovery.py``; one that cannot be read is left and told there.
+# left for ``upkeep/recovery.py``; one that cannot be read is left and reported there.
 
 
-HEAL_AFTER_S = 60
+FINISH_AFTER_S = 60
 
 
-def heal_once(repository: Repository) -> None:
+def finish_published_once(repository: Repository) -> None:
     """Drop what published writes have left, unless this handle did so before."""
-    if not repository.background.take_turn("heal"):
+    if not repository.background.take_turn("finish"):
         return
     # A failure leaves everything as it was; the next handle, or recovery itself, will see it.
     with suppress(OmnigraphError):
-        heal(repository)
+        finish_published(repository)
 
 
-def heal(repository: Repository) -> list[Recovered]:
+def finish_published(repository: Repository) -> list[Recovered]:
     """Drop the intents of writes that were published, and write that down."""
     done: list[tuple[Intent, Recovered]] = []
     # A younger one may belong to a write that is about to drop it itself.
-    until_us = repository.clock.now_us() - HEAL_AFTER_S * 1_000_000
+    until_us = repository.clock.now_us() - FINISH_AFTER_S * 1_000_000
     for intent in read_intents(repository.objects):
         if not isinstance(intent, Intent) or intent.renewed_us > until_us:
             continue

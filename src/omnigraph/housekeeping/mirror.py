@@ -3,8 +3,8 @@
     publishes on main -> every 32nd commit, close, repair -> [mirror] -> `tables/T.lance`
 
 How a version gets there is in ``storage/mirror.py``. Here is which: those that main shows and that
-were not mirrored yet, from any process. One small object tells what is there, so that tables
-that did not change are not looked at; it may be wrong, and then one looks in vain, or again.
+were not mirrored yet, from any process. One small object notes what is there, so that tables
+that did not change are not read; if it is wrong, a table is read in vain, or again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
         names = [
             name
             for name in sorted(pins.keys() | noted.keys())
-            if all_tables or noted.get(name) != _manifest(pins.get(name))
+            if all_tables or name not in pins or noted.get(name) != pins[name].name.manifest
         ]
         heads = dict(zip(names, _each(repository, names), strict=True))
         _note(repository, noted, heads)
@@ -48,17 +48,12 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
 
 def shown_now(repository: Repository, name: str) -> Table | None:
     """The table that main shows now under a name, from any process."""
-    pin = _pins(repository).get(name)
-    return repository.table(pin) if pin is not None else None
+    return repository.table_if(_pins(repository).get(name))
 
 
 def _pins(repository: Repository) -> dict[str, TablePin]:
     pins = repository.head(MAIN).snapshot.pins
     return {type_name(key): pin for key, pin in pins.items()}
-
-
-def _manifest(pin: TablePin | None) -> str | None:
-    return pin.name.manifest if pin is not None else None
 
 
 def _each(repository: Repository, names: list[str]) -> list[MirrorHead]:
@@ -84,11 +79,11 @@ def _noted(repository: Repository) -> dict[str, str]:
 
 def _note(repository: Repository, noted: dict[str, str], heads: dict[str, MirrorHead]) -> None:
     """What was mirrored, not what main shows: another write may have been published meanwhile."""
-    told = dict(noted)
+    notes = dict(noted)
     for name, head in heads.items():
-        told.pop(name, None)
+        notes.pop(name, None)
         if head.state is MirrorState.CURRENT and head.shown is not None:
-            told[name] = head.shown.manifest
-    if told != noted:
-        content = json.dumps(told, separators=(",", ":"), sort_keys=True)
+            notes[name] = head.shown.manifest
+    if notes != noted:
+        content = json.dumps(notes, separators=(",", ":"), sort_keys=True)
         repository.objects.put(RECORD, content.encode())

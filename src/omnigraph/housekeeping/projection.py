@@ -1,6 +1,6 @@
 """The history as a table: ``_graph_commits.lance``, one row for each commit.
 
-    head -> commits that no row tells of yet -> [projection] -> any program that reads Lance
+    head -> commits that have no row yet -> [projection] -> any program that reads Lance
 
 An ordinary Lance dataset for questions about history in SQL, or from another language. The graph
 itself reads its manifests; this can be deleted, and the next time makes it anew. It is brought up
@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.errors import ErrorKind, NotFoundError
+from omnigraph.manifest.lineage import unless_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.storage.records import Records, add_missing
 
 PROJECTION_PATH = "_graph_commits.lance"
 COMMITS_PER_TURN = 32
-"""Below the commits that a snapshot tells of itself: nothing else has to be read."""
+"""Below the number of commits that a snapshot carries: nothing else has to be read."""
 _NOTE = "omnigraph.told"
 _COLUMNS = pa.schema(
     [
@@ -51,42 +51,39 @@ def project(repository: Repository, *snapshots: Snapshot) -> int:
     """Write down every commit behind these snapshots that is not there yet; how many those are."""
 
     def missing(there: Records) -> pa.Table:
-        told = _told(there)
-        found = sorted(_untold(repository, snapshots, told), key=lambda c: c.generation)
+        written = _written(there)
+        found = sorted(_unwritten(repository, snapshots, written), key=lambda c: c.generation)
         for commit in found:
-            told[commit.path] = max(told.get(commit.path, 0), commit.manifest_version)
-        notes = {_NOTE: json.dumps(told, separators=(",", ":"), sort_keys=True)}
+            written[commit.path] = max(written.get(commit.path, 0), commit.manifest_version)
+        notes = {_NOTE: json.dumps(written, separators=(",", ":"), sort_keys=True)}
         rows = [_row(commit) for commit in found]
         return pa.Table.from_pylist(rows, schema=_COLUMNS.with_metadata(notes))
 
     return add_missing(repository.location, PROJECTION_PATH, missing)
 
 
-def _told(there: Records) -> dict[str, int]:
-    """How far each manifest was told, by its newest version; whatever is older was told, too."""
+def _written(there: Records) -> dict[str, int]:
+    """How far the commits of each manifest were written, by its newest version."""
     return json.loads(there.notes.get(_NOTE, "{}"))
 
 
-def _untold(
-    repository: Repository, snapshots: tuple[Snapshot, ...], told: Mapping[str, int]
+def _unwritten(
+    repository: Repository, snapshots: tuple[Snapshot, ...], written: Mapping[str, int]
 ) -> Iterator[GraphCommit]:
-    """Commits behind snapshots, each once; not behind a commit that was told."""
+    """Commits behind snapshots, each once; not behind a commit that was written before."""
     lineage, seen = repository.lineage, set[str]()
     waiting = list(snapshots)
     while waiting:
-        try:
+        # An earlier cleanup may have given up what is behind; what was known then is written down.
+        with unless_reclaimed():
             for commit in lineage.first_parents(waiting.pop()):
-                if commit.id in seen or commit.manifest_version <= told.get(commit.path, 0):
+                if commit.id in seen or commit.manifest_version <= written.get(commit.path, 0):
                     break
                 seen.add(commit.id)
                 yield commit
                 place = commit.merged_place
-                if place is not None and place.version > told.get(place.path, 0):
+                if place is not None and place.version > written.get(place.path, 0):
                     waiting.append(lineage.snapshot(place))
-        except NotFoundError as e:
-            # An earlier cleanup has given up what is behind; what was known then is written down.
-            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                raise
 
 
 def _row(commit: GraphCommit) -> dict[str, object]:

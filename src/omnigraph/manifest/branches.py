@@ -78,6 +78,7 @@ class Branch:
         Raises ``NotFoundError`` when the branch was deleted or has another name now: both are
         versions of its manifest, so no holder can miss that.
         """
+        # Before the store answers: what is published while it does was not seen.
         looked_us = self._clock.now_us()
         newer = self.store.newer(self.head)
         with self._lock:
@@ -131,7 +132,7 @@ class OpenBranches:
         except NotFoundError:
             if not known.gone:
                 raise
-            return self.open(name).head
+            return self.open(name).head  # Another branch may have the name by now.
 
     def known(self, name: str) -> Branch | None:
         """A branch that is open already and lives, as far as this process knows."""

@@ -53,13 +53,6 @@ _BRANCH = "omnigraph.branch"
 Row = dict[str, Any]
 
 
-def _schema_of(snapshot: Snapshot) -> pa.Schema:
-    """The dataset's schema, stamped with format, graph and branch."""
-    return _COLUMNS.with_metadata(
-        {_STAMP: str(snapshot.format), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
-    )
-
-
 def check_format(metadata: Mapping[str, str], where: str) -> None:
     """Refuse what a release wrote that this one does not know."""
     graph_format.read_stamp(metadata.get(_STAMP), where)
@@ -84,7 +77,9 @@ def to_table(snapshot: Snapshot) -> pa.Table:
         *(_pin_row(pin, snapshot.branch) for pin in snapshot.pins.values()),
         *(_commit_row(c) for c in snapshot.commits[:COMMITS_MAX]),
     ]
-    schema = _schema_of(snapshot)
+    schema = _COLUMNS.with_metadata(
+        {_STAMP: str(snapshot.format), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
+    )
     # Column by column: a snapshot is written with every commit, and this is four times as fast as
     # handing the rows over.
     columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in schema]
@@ -215,7 +210,7 @@ def _commit(row: Row) -> GraphCommit:
         parent_id=parents[0] if parents else None,
         merged_parent_id=parents[1] if len(parents) > 1 else None,
         branch=row["table_branch"] or MAIN,
-        manifest_version=row["table_version"],
+        place=ManifestPlace(path=row["location"] or MAIN_PATH, version=row["table_version"]),
         kind=facts["kind"],
         actor=facts.get("actor"),
         message=facts.get("message"),
@@ -224,7 +219,6 @@ def _commit(row: Row) -> GraphCommit:
             key: TableChange(inserted=c[0], updated=c[1], deleted=c[2])
             for key, c in facts.get("changes", {}).items()
         },
-        path=row["location"] or MAIN_PATH,
         generation=facts["generation"],
         merged_place=ManifestPlace(path=merged[0], version=merged[1]) if merged else None,
     )

@@ -48,7 +48,7 @@ def _named_by_key(before: Snapshot, after: Snapshot) -> bool:
 
 
 def _one_table_each(before: Snapshot, after: Snapshot) -> bool:
-    types = {(pin.type_id, pin.incarnation) for pin in after.pins.values()}
+    types = {pin.stable_id for pin in after.pins.values()}
     return len(types) == len(after.pins)
 
 
@@ -67,9 +67,9 @@ def check_invariants(before: Snapshot, after: Snapshot, catalog: Catalog) -> Non
     for sentence, holds in INVARIANTS:
         if not holds(before, after):
             raise _broken(sentence, after)
-    declared = {t.table_key: (t.id, t.incarnation) for t in catalog.types()}
+    declared = {t.table_key: t.stable_id for t in catalog.types()}
     for key, pin in after.pins.items():
-        if declared.get(key) != (pin.type_id, pin.incarnation):
+        if declared.get(key) != pin.stable_id:
             raise _broken("every table has a type in the schema", after)
 
 

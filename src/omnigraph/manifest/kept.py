@@ -1,9 +1,9 @@
-"""Whether a past state is still whole, by what cleanups have said about it.
+"""Whether a past state is still whole, by what cleanups have recorded about it.
 
     place -> [kept] -> fine, or an error that says that it was reclaimed
 
 A reader does not announce what it reads, so it may find files of its state gone in the middle of
-a scan. Then the record of the newest cleanup says what that means: a state that it gave up was
+a scan. Then the record of the newest cleanup decides: a state that it gave up was
 reclaimed; any other one is damaged.
 """
 
@@ -23,7 +23,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, ManifestPlace, Snapshot
 
 _MISSING = (ErrorKind.CORRUPTION, ErrorKind.STORAGE_NOT_FOUND, ErrorKind.HISTORY_RECLAIMED)
-"""How it is told that an object is not there, by whether the reader had reason to expect it."""
+"""How a missing object is reported, by whether the reader had reason to expect it."""
 
 
 def check_kept(repository: Repository, place: ManifestPlace, swept: int) -> None:
@@ -49,7 +49,7 @@ def check_whole(repository: Repository, snapshot: Snapshot, swept: int) -> None:
 
 
 def is_reclaimed(repository: Repository, places: Collection[ManifestPlace]) -> bool:
-    """Whether a cleanup that was told took a state that stands at these places; asked of the store,
+    """Whether an announced cleanup took a state that is found at these places; asked of the store,
     and only when something of it is missing. If the store does not answer, it is not known."""
     with suppress(OmnigraphError):
         swept = repository.head(MAIN).snapshot.swept
@@ -58,8 +58,8 @@ def is_reclaimed(repository: Repository, places: Collection[ManifestPlace]) -> b
 
 
 @contextmanager
-def telling_reclaimed(repository: Repository, *states: Snapshot) -> Generator[None]:
-    """Tell the reader of a state that a cleanup has taken since that it was reclaimed.
+def reporting_reclaimed(repository: Repository, *states: Snapshot) -> Generator[None]:
+    """Report a state as reclaimed if a cleanup has taken it since.
 
     What is missing of any other state is damage: a branch, a tag or a policy keeps it.
     """

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError
@@ -27,6 +27,16 @@ MILESTONES_TRIED_MAX = 64
 
 _MINE, _THEIRS, _STALE = 1, 2, 4
 _BOTH = _MINE | _THEIRS
+
+
+@contextmanager
+def unless_reclaimed() -> Generator[None]:
+    """Leave a block without an error where the history that it reads was reclaimed."""
+    try:
+        yield
+    except NotFoundError as e:
+        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
+            raise
 
 
 class Lineage:
@@ -48,6 +58,7 @@ class Lineage:
         try:
             head = store.at(place.version)
         except CorruptionError:
+            # A cleanup leaves an emptied object, or none. Anything else that is there is damage.
             if not store.is_reclaimed(place.version):
                 raise
             raise NotFoundError(
@@ -65,6 +76,12 @@ class Lineage:
     def snapshot(self, place: ManifestPlace) -> Snapshot:
         """The snapshot at a place."""
         return self.head_at(place).snapshot
+
+    def if_kept(self, place: ManifestPlace) -> Snapshot | None:
+        """The snapshot at a place; None if it was reclaimed."""
+        with unless_reclaimed():
+            return self.snapshot(place)
+        return None
 
     def first_parents(self, snapshot: Snapshot) -> Iterator[GraphCommit]:
         """The line of a snapshot, newest first, over the borders of branches."""
@@ -172,7 +189,7 @@ class Lineage:
             if key in self._found:
                 self._found.move_to_end(key)
                 return self._found[key]
-        commit = search()
+        commit = search()  # Without the lock: two threads that search find the same.
         with self._lock:
             self._found[key] = commit
             while len(self._found) > FOUND_MAX:
@@ -236,13 +253,9 @@ class _Walk:
             (commit.merged_parent_id, commit.merged_place),
         )
         for parent, place in places:
-            if parent is None or place is None:
-                continue
-            try:
-                found.append(self._commit(parent, place))
-            except NotFoundError as e:
-                if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                    raise
+            if parent is not None and place is not None:
+                with unless_reclaimed():
+                    found.append(self._commit(parent, place))
         return tuple(found)
 
     def _commit(self, commit_id: str, place: ManifestPlace) -> GraphCommit:

@@ -40,22 +40,12 @@ def state_at(repository: Repository, newest: Snapshot, at_us: int) -> Snapshot:
         top, path, before = first, first.head.path, first.head.manifest_version
 
 
-def if_kept(lineage: Lineage, place: ManifestPlace) -> Snapshot | None:
-    """The snapshot at a place; None if it was reclaimed."""
-    try:
-        return lineage.snapshot(place)
-    except NotFoundError as e:
-        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-            raise
-        return None
-
-
 def left_behind(lineage: Lineage, head: Snapshot) -> Iterator[Snapshot]:
     """What a branch showed each time before it was set back, as far as that is known."""
     state = head
     while state.rewound_at > 1:
         before = ManifestPlace(path=state.path, version=state.rewound_at - 1)
-        found = if_kept(lineage, before)
+        found = lineage.if_kept(before)
         if found is None:
             return
         state = found
@@ -120,7 +110,7 @@ class _MomentSearch:
         return low
 
     def _at(self, version: int) -> Snapshot | None:
-        return if_kept(self._lineage, ManifestPlace(path=self._path, version=version))
+        return self._lineage.if_kept(ManifestPlace(path=self._path, version=version))
 
     def _there(self) -> list[int]:
         entries = self._repository.objects.entries(f"{self._path}/_versions")

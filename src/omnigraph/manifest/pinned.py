@@ -37,7 +37,7 @@ class PinnedTable:
 
     @contextmanager
     def reading(self) -> Generator[None]:
-        """Tell who reads a snapshot that a cleanup has taken since that it was reclaimed."""
+        """Report a snapshot as reclaimed if a cleanup has taken it since."""
         try:
             yield
         except CorruptionError as e:

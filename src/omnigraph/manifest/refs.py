@@ -65,8 +65,8 @@ class BranchRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TagRef:
-    """A name for a commit, that keeps it."""
+class Tag:
+    """A name for a commit, which keeps it from being reclaimed."""
 
     name: str
     commit_id: str
@@ -74,6 +74,16 @@ class TagRef:
     created_at_us: int
     actor: str | None = None
     message: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``tag list --json`` shows it."""
+        return {
+            "name": self.name,
+            "graph_commit_id": self.commit_id,
+            "created_at": self.created_at_us,
+            "actor_id": self.actor,
+            "message": self.message,
+        }
 
 
 def branch_path(incarnation: str) -> str:
@@ -93,12 +103,7 @@ def check_tag_name(tag: str) -> str:
 
 def branch_names(objects: Objects) -> list[str]:
     """Names of all living branches but main, sorted. One listing, whatever their number."""
-    lives: dict[str, tuple[int, bool]] = {}
-    for folder, life, dead in _lives(objects.names(BRANCHES)):
-        newest = lives.get(folder, (0, True))
-        if life >= newest[0]:
-            lives[folder] = (life, dead or (life == newest[0] and newest[1]))
-    return sorted(unquote(folder) for folder, (_, dead) in lives.items() if not dead)
+    return sorted(name for name, over in all_lives(objects).items() if not over[max(over)])
 
 
 def first_life(objects: Objects, name: str) -> BranchRef | None:
@@ -201,13 +206,13 @@ def tag_names(objects: Objects) -> list[str]:
     return sorted(unquote(n.removesuffix(".json")) for n in names if n.endswith(".json"))
 
 
-def find_tag(objects: Objects, name: str) -> TagRef | None:
+def find_tag(objects: Objects, name: str) -> Tag | None:
     """A tag by name: one request."""
     content = objects.get(tag_object(name))
     return _decode_tag(content, name) if content is not None else None
 
 
-def create_tag_ref(objects: Objects, tag: TagRef) -> bool:
+def create_tag_ref(objects: Objects, tag: Tag) -> bool:
     """Make a tag exist; False if there is one of this name."""
     return objects.create(tag_object(tag.name), _encode_tag(tag))
 
@@ -276,7 +281,7 @@ def _decode_branch(content: bytes, name: str, life: int) -> BranchRef:
         raise CorruptionError(f"the ref of branch '{name}' cannot be read: {e}") from e
 
 
-def _encode_tag(tag: TagRef) -> bytes:
+def _encode_tag(tag: Tag) -> bytes:
     return _json(
         name=tag.name,
         commit=tag.commit_id,
@@ -287,11 +292,11 @@ def _encode_tag(tag: TagRef) -> bytes:
     )
 
 
-def _decode_tag(content: bytes, name: str) -> TagRef:
+def _decode_tag(content: bytes, name: str) -> Tag:
     try:
         fields = json.loads(content)
         path, version = fields["place"]
-        return TagRef(
+        return Tag(
             name=fields["name"],
             commit_id=fields["commit"],
             place=ManifestPlace(path=path, version=version),

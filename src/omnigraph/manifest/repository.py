@@ -64,7 +64,7 @@ class Repository:
 
     @cached_property
     def sweeps(self) -> Sweeps:
-        """What cleanups have said."""
+        """What cleanups have recorded."""
         return Sweeps(self.objects)
 
     @cached_property
@@ -88,9 +88,22 @@ class Repository:
         """A schema by its hash."""
         return self.schemas.get(digest)
 
+    def accept(self, schema: AcceptedSchema) -> None:
+        """Write a schema's objects; they do no harm if nothing follows."""
+        objects = schema.objects()
+        writing = [self.background.pool.submit(self.objects.put, *o) for o in objects.items()]
+        for task in writing:
+            task.result()
+        self.sync(list(objects))
+        self.schemas.keep(schema)
+
     def table(self, pin: TablePin) -> Table:
         """A table at exactly the version of a pin."""
         return self.open_tables.get(pin)
+
+    def table_if(self, pin: TablePin | None) -> Table | None:
+        """The same where there may be no table."""
+        return self.open_tables.get(pin) if pin is not None else None
 
     def sync(self, names: list[str]) -> None:
         """Force files to disk when this graph promises that; else nothing."""

@@ -10,7 +10,7 @@ from threading import RLock
 
 from omnigraph.errors import CorruptionError
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.ir import from_ir, schema_hash
+from omnigraph.schema.ir import from_ir, schema_hash, to_ir
 from omnigraph.storage.objects import Objects
 
 
@@ -22,6 +22,19 @@ class AcceptedSchema:
     source: str
     """The `.pg` text."""
     catalog: Catalog
+
+    @staticmethod
+    def of(catalog: Catalog, source: str) -> AcceptedSchema:
+        """A schema with the name that it will have; nothing is written."""
+        digest = schema_hash(to_ir(catalog, source))
+        return AcceptedSchema(hash=digest, source=source, catalog=catalog)
+
+    def objects(self) -> dict[str, bytes]:
+        """What is stored of it, by name: named by its content, it can be written at any time."""
+        return {
+            schema_object(self.hash, "pg"): self.source.encode(),
+            schema_object(self.hash): to_ir(self.catalog, self.source),
+        }
 
 
 def schema_object(digest: str, suffix: str = "json") -> str:
@@ -79,6 +92,21 @@ def claim_numbers(objects: Objects, first: int, count: int) -> int:
         start = max(first, _end_of_claims(objects))
         if objects.create(f"{PREFIX}/{start:016x}", str(count).encode()):
             return start
+
+
+class NumberClaim:
+    """The numbers of one change of a schema: a plan that is made again takes the same ones."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._claimed: tuple[int, int] | None = None
+        """The first of the numbers that were claimed, and how many."""
+
+    def first(self, lowest: int, count: int) -> int:
+        """The first of ``count`` free numbers, claimed unless as many were before."""
+        if self._claimed is None or self._claimed[1] < count:
+            self._claimed = (claim_numbers(self._objects, lowest, count), count)
+        return self._claimed[0]
 
 
 def _end_of_claims(objects: Objects) -> int:

@@ -7,7 +7,7 @@ one reads the same graph for ever, whatever others publish. It does no I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.manifest.format import FORMAT
@@ -38,6 +38,11 @@ class TablePin:
     name: TableVersion
     row_count: int
 
+    @property
+    def stable_id(self) -> tuple[int, int]:
+        """As ``GraphType.stable_id``: whose table it is, whatever the type is called."""
+        return self.type_id, self.incarnation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChange:
@@ -60,7 +65,8 @@ class GraphCommit:
     parent_id: str | None
     merged_parent_id: str | None
     branch: str
-    manifest_version: int
+    place: ManifestPlace
+    """Where the snapshot that it made is found."""
     kind: str
     """init, load, mutate, merge, schema_apply, optimize, repair …"""
     actor: str | None
@@ -68,17 +74,20 @@ class GraphCommit:
     created_at_us: int
     changes: Mapping[str, TableChange]
     """By table key."""
-    path: str = MAIN_PATH
-    """The manifest dataset it was made in."""
     generation: int = 1
     """One more than the highest of its parents: a commit has a lower one than its descendants."""
     merged_place: ManifestPlace | None = None
     """Where the merged parent is found."""
 
     @property
-    def place(self) -> ManifestPlace:
-        """Where the snapshot that it made is found."""
-        return ManifestPlace(path=self.path, version=self.manifest_version)
+    def path(self) -> str:
+        """The manifest dataset it was made in."""
+        return self.place.path
+
+    @property
+    def manifest_version(self) -> int:
+        """The version of that dataset."""
+        return self.place.version
 
     def to_dict(self) -> dict[str, Any]:
         """As ``commit list --json`` shows it."""
@@ -92,10 +101,7 @@ class GraphCommit:
             "created_at": self.created_at_us,
             "kind": self.kind,
             "message": self.message,
-            "changes": {
-                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
-                for key, c in self.changes.items()
-            },
+            "changes": {key: asdict(change) for key, change in self.changes.items()},
         }
 
 
@@ -121,7 +127,7 @@ class Snapshot:
     revoked: tuple[str, ...] = ()
     """Operations that may not publish any more: what they staged is being reclaimed."""
     swept: int = 0
-    """The number of the newest cleanup this branch was told of; what a write put into files before
+    """The number of the newest cleanup announced on this branch; what a write put into files before
     it may be gone (``manifest/sweeps.py``)."""
     format: int = FORMAT
     """The stamp of this version of the manifest (``manifest/format.py``)."""

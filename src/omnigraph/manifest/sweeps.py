@@ -1,4 +1,4 @@
-"""What cleanups have told the graph: which states they keep, and whose files they spare.
+"""What cleanups have recorded: which states they keep, and whose files they spare.
 
     cleanup: [record] -> a version of every branch that names it -> files are deleted
     write:   loses the race against that version -> reads the [record] -> knows what may be gone

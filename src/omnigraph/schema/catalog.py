@@ -181,6 +181,11 @@ class GraphType(ABC):
         return f"{self.kind}:{self.name}"
 
     @property
+    def stable_id(self) -> tuple[int, int]:
+        """The type and the life of its table: what it is, whatever it is called."""
+        return self.id, self.incarnation
+
+    @property
     def table_path(self) -> str:
         """Where the table lives, relative to the graph's root. Never derived from a name."""
         return f"{self.kind}s/{self.id:016x}-{self.incarnation:016x}"

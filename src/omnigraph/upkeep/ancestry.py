@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from omnigraph.errors import ErrorKind, NotFoundError
-from omnigraph.manifest.lineage import Lineage, crosses
+from omnigraph.manifest.lineage import Lineage, crosses, unless_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import ManifestPlace, Snapshot
+from omnigraph.manifest.store import Head
 from omnigraph.storage.names import TableVersion
 
 
@@ -180,15 +180,14 @@ class States:
         )
 
     def _read(self, place: ManifestPlace) -> PastState | None:
-        try:
-            head = self._repository.lineage.head_at(place)
-        except NotFoundError as e:
-            if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-                raise
-            return None
+        with unless_reclaimed():
+            return self._state(self._repository.lineage.head_at(place))
+        return None
+
+    def _state(self, head: Head) -> PastState:
         snapshot, names = head.snapshot, self._names
         return PastState(
-            place=place,
+            place=snapshot.place,
             commit_id=snapshot.head.id,
             # Most states share most of their tables: one object for all of them.
             tables=tuple(
@@ -197,5 +196,5 @@ class States:
             ),
             schema_hash=snapshot.schema_hash,
             restated=snapshot.head.place != snapshot.place,
-            files=tuple(self._repository.manifest(place.path).files(head)),
+            files=tuple(self._repository.manifest(snapshot.path).files(head)),
         )

@@ -37,8 +37,8 @@ from omnigraph.upkeep.row_check import check_counts, check_rules
 RESTORE = "restore it from a copy of the graph"
 CORRECT = "correct the rows with 'omnigraph mutate' or a load with --mode merge"
 HARMLESS = (
-    "reads are right, only this commit tells it wrong; 'omnigraph cleanup --keep N --confirm' "
-    "gives that past up"
+    "reads are right, only the counts of this commit are wrong; "
+    "'omnigraph cleanup --keep N --confirm' gives that past up"
 )
 PAST = f"{RESTORE}, or give that past up: 'omnigraph cleanup --keep N --confirm'"
 MOVE_TAG = "run 'omnigraph repair --confirm', and make the tag again on the commit that it makes"
@@ -129,10 +129,10 @@ class _Check:
         for done, (where, state, key) in enumerate(steps):
             if progress is not None:
                 progress(done, len(steps))
-            with self._telling("table", f"{where} {key}", RESTORE):
+            with self._reporting("table", f"{where} {key}", RESTORE):
                 self._table(where, state, state.pins[key])
         for where, state in states:
-            with self._telling("schema", where, RESTORE):
+            with self._reporting("schema", where, RESTORE):
                 self._endpoints(where, state)
         if self._full:
             self._rules(states)
@@ -145,7 +145,7 @@ class _Check:
         """Every state that is kept, each version of a table once; no rows are read."""
         states = States(self._repository)
         waiting: dict[TableVersion, tuple[str, int]] = {}
-        with self._telling("lineage", "history", "restore __manifest from a copy of the graph"):
+        with self._reporting("lineage", "history", "restore __manifest from a copy of the graph"):
             places = list(whole_states(self._repository))
             states.look_at(places)
             for state in filter(None, map(states.at, places)):
@@ -153,7 +153,7 @@ class _Check:
                 where = f"commit {state.commit_id}"
                 if state.schema_hash not in self._seen:
                     self._seen.add(state.schema_hash)
-                    with self._telling("schema", where, PAST):
+                    with self._reporting("schema", where, PAST):
                         self._repository.schema(state.schema_hash)
                 for name, key, rows in state.tables:
                     if name not in self._seen:
@@ -167,36 +167,36 @@ class _Check:
                 self.counts["tables"] += 1
                 if self._files(where, table, PAST) and table.row_count != rows:
                     message = f"it has {table.row_count} rows, the manifest says {rows}"
-                    self._tell("count", where, message, PAST)
+                    self._report("count", where, message, PAST)
             except OmnigraphError as e:
-                self._tell("table", where, e.message, PAST)
+                self._report("table", where, e.message, PAST)
         if progress is not None:
             progress(len(waiting), len(waiting))
 
     @contextmanager
-    def _telling(self, code: str, where: str, remedy: str) -> Generator[None]:
+    def _reporting(self, code: str, where: str, remedy: str) -> Generator[None]:
         """An error is a finding, and the check goes on."""
         try:
             yield
         except OmnigraphError as e:
-            self._tell(code, where, e.message, e.hint or remedy)
+            self._report(code, where, e.message, e.hint or remedy)
 
-    def _tell(self, code: str, where: str, message: str, remedy: str) -> None:
+    def _report(self, code: str, where: str, message: str, remedy: str) -> None:
         found = Finding(code=code, where=where, message=message, remedy=remedy)
         self.findings.append(found)
 
     # -- names -----------------------------------------------------------------------------------
 
     def _names(self) -> None:
-        with self._telling("name", "branches", RESTORE):
+        with self._reporting("name", "branches", RESTORE):
             for fault in name_faults(self._repository):
-                self._tell("name", f"branch {fault.name}", fault.message, fault.remedy)
+                self._report("name", f"branch {fault.name}", fault.message, fault.remedy)
 
     def _branches(self) -> Iterator[tuple[str, Snapshot]]:
         objects = self._repository.objects
         for name in (MAIN, *branch_names(objects)):
             where = f"branch {name}"
-            with self._telling("ref", where, RESTORE):
+            with self._reporting("ref", where, RESTORE):
                 if name == MAIN:
                     head = self._repository.head(MAIN).snapshot
                 else:
@@ -212,7 +212,7 @@ class _Check:
     def _tags(self) -> Iterator[tuple[str, Snapshot]]:
         for name in tag_names(self._repository.objects):
             where = f"tag {name}"
-            with self._telling("tag", where, f"delete the tag, or {RESTORE}"):
+            with self._reporting("tag", where, f"delete the tag, or {RESTORE}"):
                 tag = find_tag(self._repository.objects, name)
                 if tag is None:
                     continue
@@ -222,14 +222,14 @@ class _Check:
                     message = (
                         f"it names commit {tag.commit_id}, but its place shows {state.head.id}"
                     )
-                    self._tell("tag", where, message, "make the tag again")
+                    self._report("tag", where, message, "make the tag again")
                 yield where, state
 
     # -- lineage ---------------------------------------------------------------------------------
 
     def _lineage(self, states: list[Snapshot]) -> None:
         waiting: dict[str, list[GraphCommit]] = {}
-        with self._telling("lineage", "history", "restore __manifest from a copy of the graph"):
+        with self._reporting("lineage", "history", "restore __manifest from a copy of the graph"):
             for commit in self._repository.lineage.reachable(*states):
                 self.counts["commits"] += 1
                 if self._full:
@@ -242,17 +242,17 @@ class _Check:
         for state in states:
             if state.head.place == state.place and state.head.manifest_version != state.version:
                 message = f"version {state.version} is named {state.head.manifest_version}"
-                self._tell("lineage", f"commit {state.head.id}", message, RESTORE)
+                self._report("lineage", f"commit {state.head.id}", message, RESTORE)
 
     def _parent(self, child: GraphCommit, parent: GraphCommit) -> None:
         where = f"commit {child.id}"
         if child.generation <= parent.generation:
             message = f"its generation {child.generation} is not above its parent's"
-            self._tell("lineage", where, message, RESTORE)
+            self._report("lineage", where, message, RESTORE)
         if child.created_at_us < parent.created_at_us:
-            self._tell("lineage", where, "it is older than its parent", RESTORE)
+            self._report("lineage", where, "it is older than its parent", RESTORE)
         if child.path == parent.path and child.manifest_version <= parent.manifest_version:
-            self._tell("lineage", where, "it has no later version than its parent", RESTORE)
+            self._report("lineage", where, "it has no later version than its parent", RESTORE)
 
     # -- tables ----------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class _Check:
             return
         if table.row_count != pin.row_count:
             message = f"it has {table.row_count} rows, the manifest says {pin.row_count}"
-            self._tell("count", place, message, RESTORE)
+            self._report("count", place, message, RESTORE)
         self._rows(place, table, pin)
 
     def _files(self, where: str, table: Table, remedy: str = RESTORE) -> bool:
@@ -284,12 +284,12 @@ class _Check:
         for name in missing[:EXAMPLES_MAX]:
             index = "/_indices/" in name
             again = "run 'omnigraph optimize', which builds the index again"
-            self._tell("file", where, f"{name} is missing", again if index else remedy)
+            self._report("file", where, f"{name} is missing", again if index else remedy)
         return not missing
 
     def _rows(self, where: str, table: Table, pin: TablePin) -> None:
         columns = None if self._full else [n for n in ("id",) if n in table.dataset.schema.names]
-        with self._telling("read", where, RESTORE):
+        with self._reporting("read", where, RESTORE):
             ids: list[pa.Array] = []
             for batch in table.batches(columns):
                 ids.append(batch.column("id"))
@@ -302,7 +302,8 @@ class _Check:
                 twice = [v["values"] for v in repeated.to_pylist() if v["counts"] > 1]
                 shown = ", ".join(map(str, twice[:EXAMPLES_MAX]))
                 message = f"{len(found) - distinct} ids are there more than once: {shown}"
-                self._tell("duplicate_id", where, message, "load the rows again with --mode merge")
+                remedy = "load the rows again with --mode merge"
+                self._report("duplicate_id", where, message, remedy)
 
     def _drift(self, where: str, pin: TablePin) -> None:
         path = mirror_path(type_name(pin.table_key))
@@ -311,49 +312,49 @@ class _Check:
             message = f"another program made version {head.version} of {path}"
             if head.version is None:
                 message = f"{path} cannot be read"
-            self._tell("drift", where, message, "see 'omnigraph repair'")
+            self._report("drift", where, message, "see 'omnigraph repair'")
 
     def _indexes(self, states: list[tuple[str, Snapshot]]) -> None:
-        with self._telling("index", "indexes", RESTORE):
+        with self._reporting("index", "indexes", RESTORE):
             for index in foreign_indexes(self._repository, states):
                 kept = index.where.startswith("tag ")
                 remedy = MOVE_TAG if kept else "run 'omnigraph repair --confirm'"
-                self._tell("index", f"{index.where} {index.type_key}", index.message, remedy)
+                self._report("index", f"{index.where} {index.type_key}", index.message, remedy)
 
     # -- rows ------------------------------------------------------------------------------------
 
     def _counted(self, commit: GraphCommit) -> None:
-        with self._telling("count", f"commit {commit.id}", PAST):
+        with self._reporting("count", f"commit {commit.id}", PAST):
             message = check_counts(self._repository, commit)
             if message is not None:
-                self._tell("count", f"commit {commit.id}", message, HARMLESS)
+                self._report("count", f"commit {commit.id}", message, HARMLESS)
 
     def _rules(self, states: list[tuple[str, Snapshot]]) -> None:
         """Rows that a load would refuse, in every state that has a name."""
         for where, state in states:
-            with self._telling("rule", where, CORRECT):
+            with self._reporting("rule", where, CORRECT):
                 catalog = self._repository.schema(state.schema_hash).catalog
                 for graph_type in catalog.types():
                     pin = state.pins.get(graph_type.table_key)
                     if pin is None or pin.name not in self._ids:
-                        continue  # It could not be read, which was told.
+                        continue  # It could not be read, which was reported.
                     if (pin.name, state.schema_hash) in self._seen:
                         continue
                     self._seen.add((pin.name, state.schema_hash))
                     for message in check_rules(self._repository, state, graph_type):
                         place = f"{where} {graph_type.table_key}"
-                        self._tell("rule", place, message, CORRECT)
+                        self._report("rule", place, message, CORRECT)
 
     def _endpoints(self, where: str, state: Snapshot) -> None:
         catalog = self._repository.schema(state.schema_hash).catalog
         declared = {t.table_key: t for t in catalog.types()}
         for key, pin in state.pins.items():
             kind = declared.get(key)
-            if kind is None or (pin.type_id, pin.incarnation) != (kind.id, kind.incarnation):
+            if kind is None or pin.stable_id != kind.stable_id:
                 message = f"the schema knows no table {pin.type_id:x}-{pin.incarnation:x}"
-                self._tell("schema", f"{where} {key}", message, RESTORE)
+                self._report("schema", f"{where} {key}", message, RESTORE)
             elif isinstance(kind, EdgeType) and pin.name in self._ids:
-                with self._telling("read", f"{where} {key}", RESTORE):
+                with self._reporting("read", f"{where} {key}", RESTORE):
                     self._ends(where, state, kind, pin)
 
     def _ends(self, where: str, state: Snapshot, edge: EdgeType, pin: TablePin) -> None:
@@ -377,7 +378,7 @@ class _Check:
                     f"load the missing nodes of {node}, or delete the edges: 'omnigraph repair "
                     "--force --confirm' does"
                 )
-                self._tell("endpoint", f"{where} {edge.table_key}", message, remedy)
+                self._report("endpoint", f"{where} {edge.table_key}", message, remedy)
 
     def _ids_of(self, state: Snapshot, key: str) -> tuple[TableVersion | None, pa.Array]:
         pin = state.pins.get(key)
@@ -390,11 +391,11 @@ class _Check:
         return pin.name, pa.concat_arrays([*self._ids[pin.name].chunks, pa.array([], pa.string())])
 
     def _intents(self) -> None:
-        with self._telling("intent", "__recovery", "run 'omnigraph recovery list'"):
+        with self._reporting("intent", "__recovery", "run 'omnigraph recovery list'"):
             for item in pending_intents(self._repository):
                 if item.state is IntentState.UNREADABLE:
                     message = f"it cannot be read: {item.reason}"
-                    self._tell("intent", item.name, message, "run 'omnigraph recovery run'")
+                    self._report("intent", item.name, message, "run 'omnigraph recovery run'")
             for name in quarantined(self._repository):
                 message = "it could not be read and was put aside"
-                self._tell("intent", name, message, "look at it, then delete it")
+                self._report("intent", name, message, "look at it, then delete it")

@@ -1,15 +1,15 @@
 """Cleanup: what no kept state needs is deleted, and no write meanwhile is harmed.
 
-    policy -> retention -> record -> news on every branch -> look again -> [sweep]
+    policy -> retention -> record -> announcement on every branch -> look again -> [sweep]
 
 1. *Look*: which states are kept (``upkeep/retention.py``), and what is garbage then. A preview
    ends here, and so does a cleanup that finds nothing: it leaves no trace.
 2. *Record*: one object says what this cleanup keeps and whose files it spares. Only what was
    written before it, by the store's own clock, is ever touched.
-3. *News*: a version of every branch that names the record. A writer that had files before it loses
-   the race against it, sees the record, and writes its files again (``write/fence.py``). Who gives
-   an old state a name, or shows it again, looks at the record, too.
-4. *Look again*: what became visible or got a name before the news is kept.
+3. *Announcement*: a version of every branch that names the record. A writer that had files before
+   it loses the race against it, sees the record, and writes its files again (``write/fence.py``).
+   What gives an old state a name, or shows it again, reads the record, too.
+4. *Look again*: what became visible or got a name before the announcement is kept.
 5. *Sweep* (``upkeep/sweep.py``), place by place. A cleanup that dies is simply run again.
 
 The object of a manifest version that goes is emptied, not deleted: its name stays taken, so that a
@@ -57,7 +57,7 @@ class CleanupReport:
 
     confirmed: bool
     places: tuple[Cleaned, ...]
-    """Only those where there is something to tell."""
+    """Only those with something to report."""
     states_kept: int
     commits_given_up: int
     """States that cannot be read any more, newly or since earlier cleanups."""
@@ -117,7 +117,7 @@ def cleanup(
     kept, written_us = give_up(repository, look, spared)
     cut_us = _cut(written_us, policy)
     # A table that had nothing to remove has nothing now, unless a write came meanwhile.
-    tables = [place.path for place in found if place.is_table and place.tells]
+    tables = [place.path for place in found if place.is_table and place.is_notable]
     sweep = Sweep(repository, kept, spared, marks, cut_us=cut_us, removes=True)
     done = sweep.run(progress, tables)
     forget_records(repository)
@@ -146,20 +146,21 @@ def give_up(
     purges: Sequence[str] = (),
     left: Callable[[Retained], Sequence[str]] | None = None,
 ) -> tuple[Retained, int]:
-    """Record, news, and a second look: what is kept, and when by the store's clock that was said.
+    """Record, announce, look again: what is kept, and when by the store's clock that was recorded.
 
     From here on whatever was written before that moment and is not kept may be deleted. ``purges``
     and ``left`` are for readers of the record: what this is about, and where it can still be read.
     """
     record, kept = _record(repository, look, spared, purges, left)
     hit(FailPoint.CLEANUP_AFTER_RECORD)
-    # Other programs are told of commits before they are gone, and shown no files that go.
+    # Other programs see commits before they are gone, and no files that go.
     with suppress(OmnigraphError):
         project(repository, *kept.heads.values())
     with suppress(OmnigraphError):
         mirror_main(repository)
-    _tell(repository, record.number, kept.heads)
-    hit(FailPoint.CLEANUP_AFTER_NEWS)
+    _announce(repository, record.number, kept.heads)
+    hit(FailPoint.CLEANUP_AFTER_ANNOUNCEMENT)
+    # By the store's own clock, as files are dated: those of machines may differ from it.
     written = repository.objects.entry(record_object(record.number))
     if written is None:
         raise CorruptionError(f"the record of cleanup {record.number} has vanished")
@@ -177,10 +178,9 @@ def _report(
 ) -> CleanupReport:
     there = sum(len(versions.written) for versions in kept.datasets.values())
     whole = sum(len(versions) for versions in kept.whole.values())
-    told = tuple(place for place in found if place.tells)
     return CleanupReport(
         confirmed=confirmed,
-        places=told,
+        places=tuple(place for place in found if place.is_notable),
         states_kept=whole,
         commits_given_up=max(0, there - whole),
         spared=tuple(intent.operation_id for intent in spared),
@@ -188,7 +188,7 @@ def _report(
 
 
 def running_writes(repository: Repository, lease_s: float) -> tuple[Intent, ...]:
-    """Long writes that live, or may live. Others write their files again if they have to."""
+    """Long writes that are running, or may be. Others write their files again if they have to."""
     found: list[Intent] = []
     for pending in pending_intents(repository, lease_s=lease_s):
         if pending.state not in (IntentState.RUNNING, IntentState.UNCLEAR):
@@ -228,24 +228,24 @@ def _record(
             return record, kept
 
 
-def _tell(repository: Repository, number: int, heads: Mapping[str, Snapshot]) -> None:
-    """Publish the news on every branch that lives; on those, too, that are made meanwhile."""
+def _announce(repository: Repository, number: int, heads: Mapping[str, Snapshot]) -> None:
+    """Announce a cleanup on every branch, also on those that are made meanwhile."""
     done: set[str] = set()
     for _ in range(LOOKS_MAX):
         fresh = [head for head in heads.values() if head.path not in done]
         if not fresh:
             return
         for head in fresh:
-            _tell_one(repository, number, head)
+            _announce_on(repository, number, head)
             done.add(head.path)
         heads = branch_heads(repository)
     raise _too_fast()
 
 
-def _tell_one(repository: Repository, number: int, head: Snapshot) -> None:
-    """Publish the news on one branch, whatever it is called by now."""
+def _announce_on(repository: Repository, number: int, head: Snapshot) -> None:
+    """Announce a cleanup on one branch, whatever it is called by now."""
 
-    def told(snapshot: Snapshot) -> Snapshot | None:
+    def announced(snapshot: Snapshot) -> Snapshot | None:
         return replace(snapshot, swept=number) if snapshot.swept < number else None
 
     known = repository.branches.known(head.branch)
@@ -257,7 +257,7 @@ def _tell_one(repository: Repository, number: int, head: Snapshot) -> None:
             return
         try:
             branch.refresh()  # A version that is made in vain leaves a file.
-            restate(repository, branch, told)
+            restate(repository, branch, announced)
             return
         except NotFoundError as e:
             if e.kind is not ErrorKind.BRANCH_NOT_FOUND:
@@ -267,7 +267,7 @@ def _tell_one(repository: Repository, number: int, head: Snapshot) -> None:
 
 def _too_fast() -> ConflictError:
     return ConflictError(
-        "branches are made and renamed faster than a cleanup can tell them",
+        "branches are made and renamed faster than a cleanup can announce itself on them",
         kind=ErrorKind.CONTENTION,
         hint="run it again: nothing was removed",
     )
@@ -275,6 +275,6 @@ def _too_fast() -> ConflictError:
 
 def forget_records(repository: Repository) -> None:
     """Drop the records of cleanups that are long over."""
-    told = repository.head(MAIN).snapshot.swept
-    old = [n for n in numbers(repository.objects) if n <= told - RECORDS_KEPT]
+    newest = repository.head(MAIN).snapshot.swept
+    old = [n for n in numbers(repository.objects) if n <= newest - RECORDS_KEPT]
     repository.background.discard([record_object(n) for n in old])

@@ -9,7 +9,7 @@ say whether the edge is wrong or the node is missing, so nothing is deleted unle
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.upkeep.indexes import named_types
+from omnigraph.upkeep.indexes import known_types
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.txn import GraphDelta, WriteTxn
@@ -46,14 +46,7 @@ class EdgeRepair:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "branch": self.branch,
-            "type_key": self.type_key,
-            "count": self.count,
-            "examples": list(self.examples),
-            "action": self.action,
-            "reason": self.reason,
-        }
+        return asdict(self) | {"examples": list(self.examples)}
 
 
 def repair_edges(
@@ -133,11 +126,8 @@ def _dangling(
 ) -> Iterator[tuple[str, pa.StringArray]]:
     """Table keys and ids of edges of a state that lack a node at an end."""
     catalog = repository.schema(state.schema_hash).catalog
-    known = [name for name in types if catalog.nodes.get(name) or catalog.edge(name)]
-    if types and not known:
-        return
     nodes: dict[str, pa.Array] = {}
-    for edge in named_types(catalog, known):
+    for edge in known_types(catalog, types):
         pin = state.pins.get(edge.table_key)
         if not isinstance(edge, EdgeType) or pin is None:
             continue

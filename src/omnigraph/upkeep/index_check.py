@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.branch.history import branch_heads
@@ -23,7 +23,7 @@ from omnigraph.storage.index_answers import Claim, Files, claims, wrong_answer
 from omnigraph.storage.indexing import table_indexes
 from omnigraph.storage.names import TableVersion
 from omnigraph.upkeep.ancestry import States
-from omnigraph.upkeep.indexes import buildable, named_types, wanted_indexes
+from omnigraph.upkeep.indexes import buildable, known_types, wanted_indexes
 from omnigraph.upkeep.retention import whole_states
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import publish
@@ -48,7 +48,7 @@ class ForeignIndex:
 
     @property
     def message(self) -> str:
-        """As ``check`` tells it."""
+        """As ``check`` reports it."""
         return f"its index {self.name} of {self.column} is not to be trusted: {self.reason}"
 
 
@@ -66,14 +66,7 @@ class IndexRepair:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "branch": self.branch,
-            "type_key": self.type_key,
-            "index": self.index,
-            "column": self.column,
-            "reason": self.reason,
-            "action": self.action,
-        }
+        return asdict(self)
 
 
 def foreign_indexes(
@@ -128,7 +121,7 @@ class _Look:
         try:
             return claims(self._repository.tables.open(name))
         except OmnigraphError:
-            return ()  # The check of tables and files tells what is wrong with it.
+            return ()  # The check of tables and files reports what is wrong with it.
 
     def foreign(self, where: str, pin: TablePin) -> Iterable[ForeignIndex]:
         """The indexes of a version that are not its own, each with the reason."""
@@ -171,7 +164,7 @@ class _Look:
             table = self._repository.tables.open(name)
             found = self._wrong[name] = dict[str, str]()
             for index in table_indexes(table):
-                # Columns that cannot be read are told by the check of rows.
+                # Columns that cannot be read are reported by the check of rows.
                 with suppress(CorruptionError):
                     answer = wrong_answer(table, index)
                     if answer is not None:
@@ -199,7 +192,8 @@ def repair_indexes(
     heads = branch_heads(repository)
     found = foreign_indexes(repository, list(heads.items()))
     for branch, head in heads.items():
-        asked = _keys(repository, head, types)
+        catalog = repository.schema(head.schema_hash).catalog
+        asked = [graph_type.table_key for graph_type in known_types(catalog, types)]
         bad = [index for index in found if index.where == branch and index.type_key in asked]
         if not bad:
             continue
@@ -218,18 +212,6 @@ def repair_indexes(
             for index in bad
         ]
     return done, commits
-
-
-def _keys(repository: Repository, head: Snapshot, types: Sequence[str]) -> list[str]:
-    catalog = repository.schema(head.schema_hash).catalog
-    known = [name for name in types if catalog.nodes.get(_bare(name)) or catalog.edge(_bare(name))]
-    if types and not known:
-        return []
-    return [graph_type.table_key for graph_type in named_types(catalog, known)]
-
-
-def _bare(name: str) -> str:
-    return name.partition(":")[2] or name
 
 
 class _Replacing:

@@ -105,7 +105,7 @@ class TableIndexes:
     row_count: int
 
     def found(self, spec: IndexSpec) -> BuiltIndex | None:
-        """The index that serves a wish."""
+        """The index that serves a specification."""
         return next((index for index in self.built if index.serves(spec)), None)
 
     def rows_indexed(self, index: BuiltIndex | None) -> int:
@@ -206,16 +206,23 @@ def named_types(catalog: Catalog, names: Sequence[str]) -> tuple[GraphType, ...]
     """The types with these names, or all. Raises ``NotFoundError`` for one that is not there."""
     if isinstance(names, str):
         raise UsageError("types is a list of names", hint=f"types=['{names}']")
+    for name in names:
+        if _type_named(catalog, name) is None:
+            raise type_not_found(catalog, name)
+    return known_types(catalog, names)
+
+
+def known_types(catalog: Catalog, names: Sequence[str]) -> tuple[GraphType, ...]:
+    """As ``named_types``, without those that are not there: another branch may have them."""
     if not names:
         return tuple(catalog.types())
-    found: list[GraphType] = []
-    for name in dict.fromkeys(names):
-        bare = name.partition(":")[2] or name
-        graph_type = catalog.nodes.get(bare) or catalog.edge(bare)
-        if graph_type is None:
-            raise type_not_found(catalog, name)
-        found.append(graph_type)
-    return tuple(found)
+    found = (_type_named(catalog, name) for name in dict.fromkeys(names))
+    return tuple(graph_type for graph_type in found if graph_type is not None)
+
+
+def _type_named(catalog: Catalog, name: str) -> GraphType | None:
+    bare = name.partition(":")[2] or name
+    return catalog.nodes.get(bare) or catalog.edge(bare)
 
 
 def index_status(

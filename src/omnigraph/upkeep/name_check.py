@@ -5,8 +5,8 @@
 | fault        | what is wrong                                                | repair             |
 |--------------|--------------------------------------------------------------|--------------------|
 | `unfinished` | a name leads to a branch that ended, or has another name now | ends the name      |
-| `two_lives`  | two branches live under one name; the last life has it       | a name of its own  |
-| `no_ref`     | a branch lives, and nothing leads to it                      | its name back      |
+| `two_lives`  | two branches have one name; it leads to the newer            | a name of its own  |
+| `no_ref`     | a branch has not ended, and no name leads to it              | its name back      |
 | `no_tables`  | the same, and an earlier release took tables of it           | refuses: `discard` |
 
 The first one is left by a process that dies on the way; it is harmless, but the name is listed. The
@@ -16,7 +16,7 @@ others come from releases whose cleanups took away what kept numbers of lives ta
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -48,6 +48,14 @@ class NameFaultKind(StrEnum):
     NO_TABLES = "no_tables"
 
 
+_REMEDIES = {
+    NameFaultKind.UNFINISHED: f"{REPAIR} the name is ended; the next use of it does the same",
+    NameFaultKind.TWO_LIVES: f"{REPAIR} the second one gets a name of its own",
+    NameFaultKind.NO_REF: f"{REPAIR} it gets its name back",
+    NameFaultKind.NO_TABLES: DISCARD,
+}
+
+
 class NameAction(StrEnum):
     """What was done about a name."""
 
@@ -74,15 +82,7 @@ class NameFault:
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        match self.fault:
-            case NameFaultKind.UNFINISHED:
-                return f"{REPAIR} the name is ended; the next use of it does the same"
-            case NameFaultKind.TWO_LIVES:
-                return f"{REPAIR} the second one gets a name of its own"
-            case NameFaultKind.NO_REF:
-                return f"{REPAIR} it gets its name back"
-            case NameFaultKind.NO_TABLES:
-                return DISCARD
+        return _REMEDIES[self.fault]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,21 +102,13 @@ class NameRepair:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "name": self.name,
-            "fault": str(self.fault),
-            "action": str(self.action),
-            "path": self.path,
-            "message": self.message,
-            "new_name": self.new_name,
-            "reason": self.reason,
-        }
+        return asdict(self) | {"fault": str(self.fault), "action": str(self.action)}
 
 
 def name_faults(repository: Repository) -> list[NameFault]:
     """Everything that is wrong about names. Changes nothing.
 
-    A ref or a manifest that cannot be read is no matter of names; a check tells it by itself.
+    A ref or a manifest that cannot be read is no fault of a name; a check reports it by itself.
     """
     names = branch_names(repository.objects)
     looks = [repository.background.pool.submit(_look_at, repository, name) for name in names]
@@ -139,10 +131,10 @@ def repair_names(
 ) -> tuple[NameRepair, ...]:
     """What is wrong about names; with ``confirm`` it is put right.
 
-    What lives gets a name. ``discard`` ends branches of which tables are gone.
+    What has not ended gets a name. ``discard`` ends branches of which tables are gone.
     """
     return tuple(
-        _settled(repository, fault, discard=discard) if confirm else _told(fault)
+        _repaired(repository, fault, discard=discard) if confirm else _preview(fault)
         for fault in name_faults(repository)
     )
 
@@ -175,7 +167,7 @@ def _unnamed(
     for branch in unnamed_branches(repository, heads, unreadable):
         if branch.found:
             continue
-        fault, message = _judged(repository, branch)
+        fault, message = _fault_of(repository, branch)
         yield NameFault(
             fault=fault,
             name=branch.head.branch,
@@ -186,17 +178,17 @@ def _unnamed(
         )
 
 
-def _judged(repository: Repository, branch: Unnamed) -> tuple[NameFaultKind, str]:
+def _fault_of(repository: Repository, branch: Unnamed) -> tuple[NameFaultKind, str]:
     path = branch.head.path
     if lost := lost_tables(repository, branch.head):
         return NameFaultKind.NO_TABLES, f"nothing leads to {path}, and it lost {', '.join(lost)}"
-    if branch.rival is not None:
-        rival = branch.rival.manifest_path
-        return NameFaultKind.TWO_LIVES, f"two branches live under this name: {rival} and {path}"
-    return NameFaultKind.NO_REF, f"the branch at {path} lives, and nothing leads to it"
+    if branch.named is not None:
+        named = branch.named.manifest_path
+        return NameFaultKind.TWO_LIVES, f"two branches have this name: {named} and {path}"
+    return NameFaultKind.NO_REF, f"the branch at {path} has not ended, and no name leads to it"
 
 
-def _told(fault: NameFault) -> NameRepair:
+def _preview(fault: NameFault) -> NameRepair:
     return NameRepair(
         name=fault.name,
         fault=fault.fault,
@@ -206,24 +198,24 @@ def _told(fault: NameFault) -> NameRepair:
     )
 
 
-def _settled(repository: Repository, fault: NameFault, *, discard: bool) -> NameRepair:
-    told = _told(fault)
+def _repaired(repository: Repository, fault: NameFault, *, discard: bool) -> NameRepair:
+    preview = _preview(fault)
     try:
         match fault.fault:
             case NameFaultKind.UNFINISHED:
                 end_branch_ref(repository.objects, fault.ref)
-                return replace(told, action=NameAction.HEALED)
+                return replace(preview, action=NameAction.HEALED)
             case NameFaultKind.NO_TABLES if discard:
                 _end(repository, fault.path)
-                return replace(told, action=NameAction.DISCARDED)
+                return replace(preview, action=NameAction.DISCARDED)
             case NameFaultKind.NO_TABLES:
-                return replace(told, action=NameAction.REFUSED, reason=DISCARD)
+                return replace(preview, action=NameAction.REFUSED, reason=DISCARD)
             case NameFaultKind.TWO_LIVES | NameFaultKind.NO_REF:
                 given = give_free_name(repository, fault.ref)
                 _forget(repository, fault, given)
-                return replace(told, action=NameAction.HEALED, new_name=given.name)
+                return replace(preview, action=NameAction.HEALED, new_name=given.name)
     except OmnigraphError as e:
-        return replace(told, action=NameAction.REFUSED, reason=e.message)
+        return replace(preview, action=NameAction.REFUSED, reason=e.message)
 
 
 def _forget(repository: Repository, fault: NameFault, given: BranchRef) -> None:
@@ -244,20 +236,20 @@ def _end(repository: Repository, path: str) -> None:
             raise  # Else another process has ended it.
 
 
-# -- lives -----------------------------------------------------------------------------------------
-# Branches that live although their names do not lead to them.
+# -- unnamed branches ------------------------------------------------------------------------------
+# Branches that have not ended although their names do not lead to them.
 #
-#     manifests of branches - heads that names lead to -> [lives] -> what a cleanup must not take
+#     manifests of branches - heads that names lead to -> [unnamed] -> what a cleanup must not take
 #
-# Whether a branch lives is decided by its manifest alone. A look at the names may pass over one
+# Whether a branch has ended is decided by its manifest alone. A listing of names may pass over one
 # that is just being renamed. And earlier releases gave the number of a life twice: then two
-# branches live under one name, of which only one is found, or a branch lives and its ref is gone.
-# Until ``repair`` has given such a branch a name it is kept and told of cleanups like any other.
+# branches have one name, of which only one is found, or a branch goes on and its ref is gone.
+# Until ``repair`` has given such a branch a name, cleanups keep it and announce themselves on it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unnamed:
-    """A branch that lives and that no listing of names has led to."""
+    """A branch that has not ended and that no listing of names has led to."""
 
     head: Snapshot
     ref: BranchRef
@@ -266,7 +258,7 @@ class Unnamed:
     """Its name leads to it after all: it was being renamed."""
     refs: tuple[BranchRef, ...]
     """Lives of its name that lead to it and are not over, but are not the last."""
-    rival: BranchRef | None
+    named: BranchRef | None
     """The branch that its name leads to instead."""
 
     @property
@@ -278,7 +270,7 @@ class Unnamed:
 def unnamed_branches(
     repository: Repository, heads: Mapping[str, Snapshot], unreadable: Collection[str] = ()
 ) -> list[Unnamed]:
-    """All branches that live and are not among these heads; not of names that cannot be read."""
+    """All branches that have not ended and are not among these heads; not of unreadable names."""
     seen = {head.path for head in heads.values()}
     paths = [p for p in repository.objects.folders("_branches") if p not in seen]
     looks = [
@@ -314,7 +306,7 @@ def _unnamed_at(repository: Repository, path: str, unreadable: Collection[str]) 
         ref=last if last is not None and found else refs[-1] if refs else made,
         found=found,
         refs=refs,
-        rival=None if found or last is None or is_over(repository, last) else last,
+        named=None if found or last is None or is_over(repository, last) else last,
     )
 
 

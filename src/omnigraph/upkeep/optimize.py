@@ -14,7 +14,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -23,7 +23,7 @@ from omnigraph.housekeeping.mirror import type_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, TableChange, TablePin
 from omnigraph.schema.catalog import GraphType
-from omnigraph.storage.compact import TableUpkeep, plan_upkeep
+from omnigraph.storage.compact import plan_upkeep
 from omnigraph.storage.mirror import MirrorState, mirror_head, mirror_path
 from omnigraph.upkeep.indexes import (
     PendingIndex,
@@ -68,16 +68,7 @@ class TableOptimized:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``optimize --json`` shows it."""
-        return {
-            "type_key": self.type_key,
-            "fragments_removed": self.fragments_removed,
-            "fragments_added": self.fragments_added,
-            "committed": self.committed,
-            "skipped": self.skipped,
-            "published_dataset_version": self.published_dataset_version,
-            "lance_head_version": self.lance_head_version,
-            "pending_indexes": [pending.to_dict() for pending in self.pending_indexes],
-        }
+        return asdict(self) | {"pending_indexes": [p.to_dict() for p in self.pending_indexes]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,20 +150,16 @@ def _run(
     )
     commit = publish(repository, request).commit
     pins = repository.branch(branch).head.snapshot.pins
-    tables = [_final(table, pins.get(table.type_key), commit) for table in work.tables.values()]
+    tables = [
+        replace(
+            table,
+            committed=table.committed and commit is not None,
+            published_dataset_version=pins[key].name.version if key in pins else None,
+        )
+        for key, table in work.tables.items()
+    ]
     return OptimizeResult(
         uri=repository.location.uri, branch=branch, tables=tuple(tables), commit=commit
-    )
-
-
-def _final(
-    table: TableOptimized, pin: TablePin | None, commit: GraphCommit | None
-) -> TableOptimized:
-    version = pin.name.version if pin is not None else None
-    return replace(
-        table,
-        committed=table.committed and commit is not None,
-        published_dataset_version=version,
     )
 
 
@@ -229,7 +216,10 @@ class _Optimize:
 
     def _is_planned(self, graph_type: GraphType, pin: TablePin) -> bool:
         known = self._planned.get(graph_type.table_key)
-        return known is not None and known.pin == pin and _same_type(known, graph_type)
+        if known is None or known.pin != pin:
+            return False
+        # A plan that was made before may speak of another declaration of the type.
+        return known.work is None or known.work.type == graph_type
 
     def _plan(self, txn: WriteTxn, graph_type: GraphType, pin: TablePin) -> _Planned:
         key = graph_type.table_key
@@ -263,7 +253,13 @@ class _Optimize:
                 return _Planned(pin=pin, work=None, outcome=drifted)
         return _Planned(
             pin=pin,
-            work=_work(graph_type, upkeep, label if self._join and not pending else ""),
+            work=BulkWork(
+                type=graph_type,
+                actions=(Action.REWORK,),
+                change=TableChange(),
+                staged=(upkeep,),
+                label=label if self._join and not pending else "",
+            ),
             outcome=replace(
                 outcome,
                 fragments_removed=upkeep.fragments_removed,
@@ -271,21 +267,6 @@ class _Optimize:
                 committed=True,
             ),
         )
-
-
-def _same_type(planned: _Planned, graph_type: GraphType) -> bool:
-    """Whether a plan that was made before still speaks of this type: its schema may have moved."""
-    return planned.work is None or planned.work.type == graph_type
-
-
-def _work(graph_type: GraphType, upkeep: TableUpkeep, label: str) -> BulkWork:
-    return BulkWork(
-        type=graph_type,
-        actions=(Action.REWORK,),
-        change=TableChange(),
-        staged=(upkeep,),
-        label=label,
-    )
 
 
 def _pending(graph_type: GraphType, state: TableIndexes) -> tuple[PendingIndex, ...]:

@@ -1,6 +1,6 @@
 """A hard drop: right after the publish, what was dropped is deleted as far as nothing needs it.
 
-    schema apply with data loss -> PUBLISH -> [purge] -> record, news, sweep of the tables concerned
+    schema apply with data loss -> PUBLISH -> [purge] -> record, announcement, sweep of the tables
 
 The safe way is that of a cleanup (``upkeep/cleanup.py``), for some tables alone and without a
 grace window: dropping for good does not wait for readers. The states of the branch that show what
@@ -38,14 +38,12 @@ class Dropped:
     """``Type`` or ``Type.property``."""
     table_key: str
     path: str
-    type_id: int
-    incarnation: int
+    stable_id: tuple[int, int]
     property_id: int | None
 
     def is_shown(self, repository: Repository, snapshot: Snapshot) -> bool:
         """Whether a state has it, and a table where it may have values."""
-        numbers = (self.type_id, self.incarnation)
-        if all((pin.type_id, pin.incarnation) != numbers for pin in snapshot.pins.values()):
+        if all(pin.stable_id != self.stable_id for pin in snapshot.pins.values()):
             return False
         if self.property_id is None:
             return True
@@ -53,7 +51,7 @@ class Dropped:
         return any(
             p.id == self.property_id
             for kind in catalog.types()
-            if (kind.id, kind.incarnation) == numbers
+            if kind.stable_id == self.stable_id
             for p in kind.properties
         )
 
@@ -101,21 +99,20 @@ class PurgeReport:
 
 def hard_drops(plan: SchemaPlan, accepted: Catalog, before: Snapshot) -> tuple[Dropped, ...]:
     """What a plan drops for good and has a table; the plan was made on this state."""
-    tables = {(pin.type_id, pin.incarnation) for pin in before.pins.values()}
+    tables = {pin.stable_id for pin in before.pins.values()}
     kinds = {kind.id: kind for kind in accepted.types()}
     return tuple(
         Dropped(
             name=step.subject,
             table_key=kind.table_key,
             path=kind.table_path,
-            type_id=kind.id,
-            incarnation=kind.incarnation,
+            stable_id=kind.stable_id,
             property_id=step.property_id,
         )
         for step in plan.destructive
         if step.mode is DropMode.HARD
         and (kind := kinds.get(step.type_id)) is not None
-        and (kind.id, kind.incarnation) in tables
+        and kind.stable_id in tables
     )
 
 
@@ -126,7 +123,7 @@ def purge(
     *,
     lease_s: float = LEASE_S,
 ) -> PurgeReport:
-    """Delete what the commit at a place has dropped. That is published: an error is told as one."""
+    """Delete what the commit at a place has dropped. That is published: errors are reported."""
     names = tuple(item.name for item in dropped)
     try:
         return _purge(repository, dropped, at, names, lease_s)

@@ -9,18 +9,19 @@
 | is not, on a branch that has ended           | stalled    | drops it: no write can end there    |
 | is not, and was heard of                     | running    | leaves it alone                     |
 | cannot be read                               | unreadable | puts it aside                       |
-| cannot be judged: the store, or the branch,  | unclear    | tells why, and leaves it alone      |
+| is not known: the store, or the branch,      | unclear    | reports why, and leaves it alone    |
 | does not answer                              |            |                                     |
 
 A revocation is a commit by ``omnigraph:recovery``. A writer that wakes up after it loses the race
-against that commit and is told ``revoked``; one that was faster is seen to be published. Files of a
-revoked write belong to nothing any more; the next cleanup takes them. Nothing here is ever needed
+against that commit and ends with ``revoked``; one that was faster is seen to be published. Files of
+a revoked write belong to nothing any more; the next cleanup takes them. Nothing here is ever needed
 to read or write the graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -29,7 +30,7 @@ from omnigraph.errors import CorruptionError, ErrorKind, NotFoundError, Omnigrap
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.audit import Recovered, RecoveryKind, record_recoveries
 from omnigraph.housekeeping.intents import (
-    HEAL_AFTER_S,
+    FINISH_AFTER_S,
     LEASE_S,
     PREFIX,
     QUARANTINE,
@@ -49,7 +50,7 @@ RECOVERY_ACTOR = "omnigraph:recovery"
 
 
 class IntentState(StrEnum):
-    """What an intent tells."""
+    """What became of the write of an intent."""
 
     PUBLISHED = "published"
     STALLED = "stalled"
@@ -72,7 +73,7 @@ class PendingIntent:
     branch: str | None = None
     """The branch as it is called now; None if it has ended."""
     reason: str | None = None
-    """Why it cannot be read, or judged."""
+    """Why it cannot be read, or why its state is not known."""
 
     @property
     def operation_id(self) -> str:
@@ -116,34 +117,31 @@ class RecoveryReport:
 
 
 def pending_intents(repository: Repository, *, lease_s: float = LEASE_S) -> list[PendingIntent]:
-    """All intents there are, each with what it tells; changes nothing."""
+    """All intents there are, each with its state; changes nothing."""
     repository.background.wait()
     found: list[PendingIntent] = []
     for intent in read_intents(repository.objects):
         if isinstance(intent, UnreadableIntent):
-            found.append(
-                PendingIntent(
-                    name=intent.name,
-                    state=IntentState.UNCLEAR if intent.withheld else IntentState.UNREADABLE,
-                    renewed_us=intent.renewed_us,
-                    intent=None,
-                    reason=intent.reason,
-                )
-            )
+            state = IntentState.UNCLEAR if intent.withheld else IntentState.UNREADABLE
+            found.append(_unclassified(intent, state, intent.reason))
             continue
         try:
             found.append(_classified(repository, intent, lease_s))
-        except OmnigraphError as e:  # Of its branch alone; the others can be judged.
-            found.append(
-                PendingIntent(
-                    name=intent.name,
-                    state=IntentState.UNCLEAR,
-                    renewed_us=intent.renewed_us,
-                    intent=intent,
-                    reason=e.message,
-                )
-            )
+        except OmnigraphError as e:  # Of its branch alone; the states of the others are known.
+            found.append(_unclassified(intent, IntentState.UNCLEAR, e.message))
     return found
+
+
+def _unclassified(
+    intent: Intent | UnreadableIntent, state: IntentState, reason: str
+) -> PendingIntent:
+    return PendingIntent(
+        name=intent.name,
+        state=state,
+        renewed_us=intent.renewed_us,
+        intent=intent if isinstance(intent, Intent) else None,
+        reason=reason,
+    )
 
 
 def quarantined(repository: Repository) -> list[str]:
@@ -187,26 +185,29 @@ def recover(
         if item.state is IntentState.STALLED:
             by_branch.setdefault(item.branch, []).append(item)
         elif item.state is IntentState.UNCLEAR:
-            failed.append((item.operation_id, item.reason or "it cannot be judged"))
+            failed.append((item.operation_id, item.reason or "its state is not known"))
         else:
-            try:
+            with _going_on(failed, [item]):
                 settled += _settled(repository, item)
-            except OmnigraphError as e:
-                failed.append((item.operation_id, e.message))
-    try:
+    with _going_on(failed, [item for item, _ in settled]):
         recovered += _recorded(repository, settled)
-    except OmnigraphError as e:
-        failed += [(item.operation_id, e.message) for item, _ in settled]
     for branch, items in by_branch.items():
-        try:
+        with _going_on(failed, items):
             recovered += _given_up(repository, branch, items)
-        except OmnigraphError as e:
-            failed += [(item.operation_id, e.message) for item in items]
     return RecoveryReport(
         recovered=tuple(recovered),
         running=tuple(item for item in pending if item.state is IntentState.RUNNING),
         failed=tuple(failed),
     )
+
+
+@contextmanager
+def _going_on(failed: list[tuple[str, str]], items: Sequence[PendingIntent]) -> Generator[None]:
+    """Note an error for the operations that it is about, and go on with the others."""
+    try:
+        yield
+    except OmnigraphError as e:
+        failed += [(item.operation_id, e.message) for item in items]
 
 
 def _classified(repository: Repository, intent: Intent, lease_s: float) -> PendingIntent:
@@ -216,7 +217,7 @@ def _classified(repository: Repository, intent: Intent, lease_s: float) -> Pendi
     age_us = repository.clock.now_us() - intent.renewed_us
     if commit is not None:
         # A young one is about to be dropped by the write itself.
-        settling = age_us < HEAL_AFTER_S * 1_000_000
+        settling = age_us < FINISH_AFTER_S * 1_000_000
         state = IntentState.RUNNING if settling else IntentState.PUBLISHED
     elif branch is None or age_us >= lease_s * 1_000_000:
         state = IntentState.STALLED
@@ -239,6 +240,7 @@ def _life(repository: Repository, path: str) -> Snapshot | None:
     try:
         return repository.manifest(path).head().snapshot
     except (NotFoundError, CorruptionError):
+        # With something left of it, it is damage, and a write may still be running there.
         if repository.objects.folders(path):
             raise
         return None
@@ -260,10 +262,6 @@ def _settled(repository: Repository, item: PendingIntent) -> list[tuple[PendingI
         row = Recovered(
             operation_id=item.operation_id,
             recovery_kind=RecoveryKind.QUARANTINED,
-            operation_kind=None,
-            recovery_for_actor=None,
-            branch=None,
-            graph_commit_id=None,
             at=repository.clock.now_us(),
             outcome=f"it was put aside as {aside}: {item.reason}",
         )
@@ -318,8 +316,8 @@ def _revoke(repository: Repository, branch: str, intents: Sequence[Intent]) -> d
     Those that an earlier run of recovery, or one at the same moment, has given up need no other
     commit.
     """
-    told = repository.head(branch).snapshot.revoked
-    fresh = [intent for intent in intents if intent.operation_id not in told]
+    revoked = repository.head(branch).snapshot.revoked
+    fresh = [intent for intent in intents if intent.operation_id not in revoked]
     found: dict[str, str] = {}
     try:
         commit = _publish_revocation(repository, branch, fresh) if fresh else None

@@ -1,12 +1,12 @@
 """Repair: what another program did to the mirror of a table is taken over, or put back.
 
-    mirror of every table -> foreign commits -> verdict -> rows (PUBLISH) | put back | refuse
+    mirror of every table -> foreign commits -> classification -> rows (PUBLISH) | put back | refuse
 
 Any Lance program can open the mirrors of main's tables, and so can one that writes. What it commits
 is not part of the graph: it blocks nothing, but the mirror drifts. Here its commits are read one by
 one:
 
-| verdict                | its commits                       | --confirm | --force | --discard |
+| classification         | its commits                       | --confirm | --force | --discard |
 |------------------------|-----------------------------------|-----------|---------|-----------|
 | `verified_maintenance` | joined files, and changed no row  | healed    | healed  | discarded |
 | `suspicious`           | did anything else                 | refused   | forced  | discarded |
@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -97,7 +97,7 @@ class TableRepair:
     lance_head_version: int | None
     """The newest version of the mirror, by the mirror's own count; None if there is none."""
     operations: tuple[ForeignCommit, ...] = ()
-    """What the other program did, as far as it can be told."""
+    """What the other program did, as far as that is known."""
     overtaken: bool = False
     """Whether the graph has written the table since the other program looked at it."""
     reason: str | None = None
@@ -105,17 +105,12 @@ class TableRepair:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "type_key": self.type_key,
+        return asdict(self) | {
             "classification": str(self.classification),
             "action": str(self.action),
-            "published_dataset_version": self.published_dataset_version,
-            "lance_head_version": self.lance_head_version,
             "operations": [
                 {"version": done.version, "operation": done.operation} for done in self.operations
             ],
-            "overtaken": self.overtaken,
-            "reason": self.reason,
         }
 
 
@@ -150,15 +145,9 @@ class RepairReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``repair --json`` shows it."""
-        return {
-            "uri": self.uri,
-            "confirmed": self.confirmed,
-            "tables": [table.to_dict() for table in self.tables],
-            "commits": [commit.to_dict() for commit in self.commits],
-            "indexes": [index.to_dict() for index in self.indexes],
-            "names": [name.to_dict() for name in self.names],
-            "edges": [edge.to_dict() for edge in self.edges],
-        }
+        parts = ("tables", "commits", "indexes", "names", "edges")
+        listed = {part: [item.to_dict() for item in getattr(self, part)] for part in parts}
+        return {"uri": self.uri, "confirmed": self.confirmed, **listed}
 
 
 def repair(
@@ -302,7 +291,12 @@ class _Repair:
             shown = shown_now(self._repository, name)
             path, version = _path(found.type_key), found.lance_head_version
             if shown is None or not mirror.put_back(path, version, shown):
-                raise _moved(found)
+                raise ConflictError(
+                    f"{found.type_key} was written while it was repaired",
+                    kind=ErrorKind.READ_SET_CONFLICT,
+                    hint="run repair again",
+                    details={"table_key": found.type_key},
+                )
         return replace(found, action=action)
 
     # -- what is forced --------------------------------------------------------------------------
@@ -440,12 +434,3 @@ def _examples(ids: Sequence[Any]) -> str:
 
 def _path(table_key: str) -> str:
     return mirror_path(type_name(table_key))
-
-
-def _moved(table: TableRepair) -> ConflictError:
-    return ConflictError(
-        f"{table.type_key} was written while it was repaired",
-        kind=ErrorKind.READ_SET_CONFLICT,
-        hint="run repair again",
-        details={"table_key": table.type_key},
-    )

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from omnigraph.branch.history import branch_heads
-from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.moments import if_kept, left_behind
-from omnigraph.manifest.refs import TagRef, find_tag, tag_names
+from omnigraph.errors import UsageError
+from omnigraph.manifest.lineage import unless_reclaimed
+from omnigraph.manifest.moments import left_behind
+from omnigraph.manifest.refs import Tag, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.sweeps import Ranges, SweepRecord, numbers, ranges_of
@@ -59,7 +60,7 @@ class RetainedVersions:
 
     path: str
     branch: str | None
-    """None if no living branch is there."""
+    """None if the branch has ended."""
     written: dict[int, int]
     """When each version was written, by the clock of the store; ascending. Without those of which
     only the name is left."""
@@ -135,24 +136,14 @@ def retained(
     """What a policy keeps of the graph as it is now. ``store_now_us``: by the clock of the store.
 
     ``before`` is the number of the cleanup that asks, ``since`` says from which versions on it has
-    promised to keep all; ``states`` are what was read before. Raises if a living branch cannot be
+    promised to keep all; ``states`` are what was read before. Raises if a branch cannot be
     read: then it is not known what it needs.
     """
     now_us = repository.clock.now_us()
-    heads = living_heads(repository)
-    tags = _tags(repository)
-    found = Retained(
-        heads=heads,
-        states=states or States(repository),
-        datasets=_datasets(repository, heads),
-        given_up=_given_up(repository, heads[MAIN].swept, before),
-    )
-    for head in heads.values():
-        found.add(head.place, named=True)
+    found, tags = _named_states(repository, before, states)
+    for head in found.heads.values():
         for place in _line(repository, head, policy, now_us):
             found.add(place)
-    for tag in tags:
-        found.add(tag.place, named=True)
     for versions in found.datasets.values():
         promised = (since or {}).get(versions.path)
         shown = set(_shown_lately(versions, policy, store_now_us))
@@ -170,16 +161,29 @@ def _left_behind(repository: Repository, versions: RetainedVersions) -> Iterator
     """What a branch showed each time before it was set back: without these it is not known
     how long the states before were shown (``manifest/moments.py``)."""
     newest = ManifestPlace(path=versions.path, version=max(versions.newest, 1))
-    state = if_kept(repository.lineage, newest)
+    state = repository.lineage.if_kept(newest)
     return left_behind(repository.lineage, state) if state is not None else iter(())
 
 
-def _tags(repository: Repository) -> list[TagRef]:
-    found = (find_tag(repository.objects, name) for name in tag_names(repository.objects))
-    return [tag for tag in found if tag is not None]
+def _named_states(
+    repository: Repository, before: int | None, states: States | None
+) -> tuple[Retained, list[Tag]]:
+    """What is kept in any case: the newest states of branches, and what tags name."""
+    heads = living_heads(repository)
+    names = tag_names(repository.objects)
+    tags = [tag for name in names if (tag := find_tag(repository.objects, name)) is not None]
+    found = Retained(
+        heads=heads,
+        states=states or States(repository),
+        datasets=_datasets(repository, heads),
+        given_up=_given_up(repository, heads[MAIN].swept, before),
+    )
+    for named in (*heads.values(), *tags):
+        found.add(named.place, named=True)
+    return found, tags
 
 
-def _ancestry(repository: Repository, found: Retained, tags: Sequence[TagRef]) -> Ancestry:
+def _ancestry(repository: Repository, found: Retained, tags: Sequence[Tag]) -> Ancestry:
     """The whole history; the states that merges of branches and tags look at are kept."""
     heads = list(found.heads.values())
     tagged = [repository.lineage.snapshot(tag.place) for tag in tags]
@@ -209,18 +213,7 @@ def retained_without(
     Newest states, tags and what merges need are kept all the same. ``store_now_us`` plays no part:
     giving data up does not wait for readers.
     """
-    heads = living_heads(repository)
-    found = Retained(
-        heads=heads,
-        states=states or States(repository),
-        datasets=_datasets(repository, heads),
-        given_up=_given_up(repository, heads[MAIN].swept, before),
-    )
-    tags = _tags(repository)
-    for head in heads.values():
-        found.add(head.place, named=True)
-    for tag in tags:
-        found.add(tag.place, named=True)
+    found, tags = _named_states(repository, before, states)
     _ancestry(repository, found, tags)
     for versions in found.datasets.values():
         promised = (since or {}).get(versions.path)
@@ -236,12 +229,9 @@ def retained_without(
 
 
 def _shows(repository: Repository, place: ManifestPlace, shows: Callable[[Snapshot], bool]) -> bool:
-    try:
+    with unless_reclaimed():
         return shows(repository.lineage.snapshot(place))
-    except NotFoundError as e:
-        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-            raise
-        return True
+    return True
 
 
 def whole_states(repository: Repository) -> Iterator[ManifestPlace]:
@@ -255,12 +245,12 @@ def whole_states(repository: Repository) -> Iterator[ManifestPlace]:
                 yield place
 
 
-def _given_up(repository: Repository, told: int, before: int | None) -> tuple[SweepRecord, ...]:
+def _given_up(repository: Repository, swept: int, before: int | None) -> tuple[SweepRecord, ...]:
     """Records of earlier cleanups: of the newest that is over, and of those that may be running.
 
-    A cleanup that looks again has told its own number already; what counts is the one before it.
+    A cleanup that looks again has announced its own number already; the one before it counts.
     """
-    newest = told if before is None else min(told, before - 1)
+    newest = swept if before is None else min(swept, before - 1)
     numbered = [n for n in numbers(repository.objects) if n >= newest]
     found = [repository.sweeps.record(n) for n in numbered if before is None or n < before]
     return tuple(record for record in found if record is not None)
@@ -386,8 +376,5 @@ def _mark_way_back(found: Retained, ancestry: Ancestry) -> None:
 
 def _as_far_as_known(commits: Iterable[GraphCommit]) -> Iterator[GraphCommit]:
     """Commits until the way back ends, at the first one or where it was lost."""
-    try:
+    with unless_reclaimed():
         yield from commits
-    except NotFoundError as e:
-        if e.kind is not ErrorKind.HISTORY_RECLAIMED:
-            raise

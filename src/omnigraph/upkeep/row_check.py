@@ -17,7 +17,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot, TableChange
 from omnigraph.schema.catalog import GraphType
 from omnigraph.write.conformity import all_rules
-from omnigraph.write.lens import Lens
+from omnigraph.write.schema_view import SchemaView
 
 EXAMPLES_MAX = 3
 EXACT_KINDS = ("merge", "revert", "schema_apply", "reset")
@@ -28,12 +28,12 @@ they wrote as they were, too."""
 def check_rules(repository: Repository, state: Snapshot, graph_type: GraphType) -> Iterator[str]:
     """What a load of the rows of a table would be refused for."""
     catalog = repository.schema(state.schema_hash).catalog
-    lens = Lens(
+    view = SchemaView(
         repository=repository, snapshot=state, stored=catalog, catalog=catalog, backfills={}
     )
-    if not lens.row_count(graph_type.table_key):
+    if not view.row_count(graph_type.table_key):
         return
-    shown, total = all_rules(lens, graph_type)
+    shown, total = all_rules(view, graph_type)
     for violation in shown[:EXAMPLES_MAX]:
         subject = f"'{violation.entity_id}': " if violation.entity_id is not None else ""
         yield f"{subject}{violation.message}"
@@ -57,9 +57,9 @@ def check_counts(repository: Repository, commit: GraphCommit) -> str | None:
     except (NotFoundError, CorruptionError, StorageError):
         return None
     for key in dict.fromkeys([*commit.changes, *found]):
-        told, real = (c.get(key, TableChange()) for c in (commit.changes, found))
-        if not _agree(told, real, exactly=commit.kind in EXACT_KINDS):
-            return f"it counts {_text(told)} of {key}, and its difference has {_text(real)}"
+        counted, real = (c.get(key, TableChange()) for c in (commit.changes, found))
+        if not _agree(counted, real, exactly=commit.kind in EXACT_KINDS):
+            return f"it counts {_text(counted)} of {key}, and its difference has {_text(real)}"
     return None
 
 
@@ -71,9 +71,11 @@ def _before(repository: Repository, commit: GraphCommit) -> ManifestPlace:
     return repository.lineage.parents(commit)[0].place
 
 
-def _agree(told: TableChange, real: TableChange, *, exactly: bool) -> bool:
-    same = (told.inserted, told.deleted) == (real.inserted, real.deleted)
-    return same and (told.updated == real.updated if exactly else told.updated >= real.updated)
+def _agree(counted: TableChange, real: TableChange, *, exactly: bool) -> bool:
+    same = (counted.inserted, counted.deleted) == (real.inserted, real.deleted)
+    if exactly:
+        return same and counted.updated == real.updated
+    return same and counted.updated >= real.updated
 
 
 def _text(change: TableChange) -> str:

@@ -23,7 +23,7 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.schemas import AcceptedSchema, claim_numbers
+from omnigraph.manifest.schemas import AcceptedSchema, NumberClaim
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.schema.migrate import (
     Desired,
@@ -38,17 +38,15 @@ from omnigraph.schema.migrate.steps import headline
 from omnigraph.storage.compact import RewriteAll
 from omnigraph.upkeep.purge import PurgeReport, hard_drops, purge
 from omnigraph.write.conformity import broken_rules
-from omnigraph.write.lens import Lens
 from omnigraph.write.plan import Action
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.reshaping import (
     TypePair,
-    accept_schema,
     continued,
-    named_schema,
     reshape_of,
 )
+from omnigraph.write.schema_view import SchemaView
 from omnigraph.write.stage import BulkChange, BulkWork
 from omnigraph.write.txn import WriteTxn
 
@@ -181,8 +179,7 @@ class _Apply:
         self._confirmed = confirmed
         self._drop_mode = drop_mode
         self._dry_run = dry_run
-        self._claim: tuple[int, int] | None = None
-        """The first of the numbers that were claimed, and how many."""
+        self._numbers = NumberClaim(repository.objects)
         self.plan: SchemaPlan | None = None
         self.snapshot: Snapshot | None = None
 
@@ -206,8 +203,8 @@ class _Apply:
             raise _Done
         desired = self._numbered(txn, desired)
         pairs = continued(txn.schema.catalog, desired.catalog)
-        accepted = named_schema(desired.catalog, desired.source)
-        accept_schema(self._repository, accepted)
+        accepted = AcceptedSchema.of(desired.catalog, desired.source)
+        self._repository.accept(accepted)
         hit(FailPoint.SCHEMA_AFTER_OBJECTS)
         anew = {s.type_id for s in plan.destructive if s.mode is DropMode.HARD}
         return BulkChange(tables=_tables(txn, pairs, desired, anew), schema=accepted)
@@ -234,8 +231,8 @@ class _Apply:
         checked = {step.type_id for step in plan.steps if step.checked}
         filled = {step.type_id for step in plan.steps if step.backfill is not None}
         asked = [pair for pair in pairs if pair.after.id in checked | filled]
-        lens = Lens.over(txn, desired.catalog, desired.backfills)
-        violations, total = broken_rules(lens, asked)
+        view = SchemaView.over(txn, desired.catalog, desired.backfills)
+        violations, total = broken_rules(view, asked)
         if not total:
             return
         types = {v.type_name for v in violations}
@@ -255,16 +252,11 @@ class _Apply:
         """The same schema with numbers that no other schema has."""
         if not desired.numbers_used:
             return desired
-        if self._claim is None or self._claim[1] < desired.numbers_used:
-            first = claim_numbers(
-                self._repository.objects, desired.numbers_from, desired.numbers_used
-            )
-            self._claim = (first, desired.numbers_used)
         return resolve(
             txn.schema.catalog,
             self._text,
             source_name=self._source_name,
-            numbers_from=self._claim[0],
+            numbers_from=self._numbers.first(desired.numbers_from, desired.numbers_used),
         )
 
 
@@ -283,14 +275,14 @@ def _tables(
     Files of types that are to be written ``anew`` hold nothing of what was dropped.
     """
     found: dict[str, BulkWork] = {}
-    lens = Lens.over(txn, desired.catalog, desired.backfills)
+    view = SchemaView.over(txn, desired.catalog, desired.backfills)
     for pair in pairs:
         rework = reshape_of(pair, desired.backfills)
         if rework is not None and txn.pin_of(pair.after) is not None:
             found[pair.after.table_key] = BulkWork(
                 type=pair.after,
                 actions=(Action.REWORK,),
-                change=TableChange(updated=refilled(lens, pair)),
+                change=TableChange(updated=refilled(view, pair)),
                 staged=(rework, RewriteAll()) if pair.after.id in anew else (rework,),
             )
     return found

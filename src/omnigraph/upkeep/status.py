@@ -46,25 +46,45 @@ class GraphStatus:
     """A graph on one screen."""
 
     uri: str
-    branch: str
-    commit: GraphCommit
-    format: int
-    """The stamp of the branch; an older one than this release writes changes with a write."""
+    snapshot: Snapshot
+    """The newest state of the branch."""
     types: tuple[TypeStatus, ...]
     bytes: int
     """Everything below the root."""
     objects: int
     branches: tuple[str, ...]
     tags: tuple[str, ...]
-    history_depth: int
-    """The longest way back from the newest commit."""
     versions: int
     """Manifest versions of the branch that are there."""
-    cleanups: int
     pending: tuple[PendingIntent, ...]
     put_aside: tuple[str, ...]
     advice: tuple[str, ...]
     """What to run next; empty if nothing needs to be done."""
+
+    @property
+    def branch(self) -> str:
+        """The branch that was looked at."""
+        return self.snapshot.branch
+
+    @property
+    def commit(self) -> GraphCommit:
+        """Its newest commit."""
+        return self.snapshot.head
+
+    @property
+    def format(self) -> int:
+        """The stamp of the branch; an older one than this release writes changes with a write."""
+        return self.snapshot.format
+
+    @property
+    def history_depth(self) -> int:
+        """The longest way back from the newest commit."""
+        return self.snapshot.head.generation
+
+    @property
+    def cleanups(self) -> int:
+        """The number of the newest cleanup that the branch knows of."""
+        return self.snapshot.swept
 
     def to_dict(self) -> dict[str, Any]:
         """As ``status --json`` shows it."""
@@ -105,17 +125,13 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
     put_aside = tuple(quarantined(repository))
     return GraphStatus(
         uri=repository.location.uri,
-        branch=branch,
-        commit=snapshot.head,
-        format=snapshot.format,
+        snapshot=snapshot,
         types=types,
         bytes=sum(sizes.values()),
         objects=objects,
         branches=(MAIN, *branch_names(repository.objects)),
         tags=tuple(tag_names(repository.objects)),
-        history_depth=snapshot.head.generation,
         versions=versions,
-        cleanups=snapshot.swept,
         pending=pending,
         put_aside=put_aside,
         advice=(*_left_behind(repository, snapshot), *_advice(types, versions, pending, put_aside)),
@@ -167,12 +183,12 @@ def _advice(
     pending: Sequence[PendingIntent],
     put_aside: Sequence[str],
 ) -> list[str]:
-    said: list[str] = []
+    found: list[str] = []
     stuck = [item for item in pending if item.state is not IntentState.RUNNING]
     if stuck:
-        said.append(f"omnigraph recovery run      {len(stuck)} writes did not end well")
+        found.append(f"omnigraph recovery run      {len(stuck)} writes did not end well")
     if put_aside:
-        said.append(f"look at {put_aside[0]}, then delete it: it could not be read")
+        found.append(f"look at {put_aside[0]}, then delete it: it could not be read")
     scattered = [t.type_key for t in types if t.fragments > FRAGMENTS_MANY]
     uncovered = [
         t.type_key
@@ -180,9 +196,9 @@ def _advice(
         if t.rows >= INDEX_ROWS_MIN and (t.index_coverage or 0.0) < COVERAGE_MIN
     ]
     if scattered:
-        said.append(f"omnigraph optimize          {scattered[0]} lies in many small files")
+        found.append(f"omnigraph optimize          {scattered[0]} lies in many small files")
     elif uncovered:
-        said.append(f"omnigraph optimize          indexes of {uncovered[0]} do not cover its rows")
+        found.append(f"omnigraph optimize          indexes of {uncovered[0]} do not cover its rows")
     if versions > VERSIONS_MANY:
-        said.append(f"omnigraph cleanup --keep 50 {versions:,} versions of the past are kept")
-    return said
+        found.append(f"omnigraph cleanup --keep 50 {versions:,} versions of the past are kept")
+    return found

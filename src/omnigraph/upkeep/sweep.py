@@ -57,8 +57,8 @@ class Cleaned:
         return self.path.startswith(("nodes/", "edges/"))
 
     @property
-    def tells(self) -> bool:
-        """Whether there is something to say about it."""
+    def is_notable(self) -> bool:
+        """Whether there is something to report."""
         return self.files_removed > 0 or self.error is not None
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,6 +210,7 @@ class Sweep:
         found = self._look_at(path)
         if found.manifests or found.files:
             self._check_no_drift(path)
+        # A version that can still be found has all its files, also if this process dies now.
         first = self._delete(path, found.manifests)
         hit(FailPoint.CLEANUP_BETWEEN_FILES)
         return first.and_then(self._delete(path, found.files))
@@ -296,6 +297,7 @@ class Sweep:
 
     def _empty(self, path: str, versions: Sequence[StoredObject]) -> Cleaned:
         """Reduce versions that go to their names; several at a time."""
+        # A free name would let a writer that slept through the cleanup commit there.
         if self._removes:
             puts = [
                 self._repository.background.pool.submit(self._objects.put, e.name, b"")
@@ -329,7 +331,7 @@ class Sweep:
     def _unused_schemas(self, path: str) -> Cleaned:
         """Schemas that no manifest names. A write that brings one back writes its objects anew."""
         named = self._schemas
-        if named is None:
+        if named is None:  # A manifest that could not be read may name any of them.
             return Cleaned(type_key=path, path=path)
 
         def unused() -> Iterator[StoredObject]:
@@ -341,7 +343,7 @@ class Sweep:
         return self._delete(path, unused())
 
     def _abandoned_parts(self, path: str) -> Cleaned:
-        """Rows that executors wrote for a write of a DataFrame which is over, or dead."""
+        """Rows that executors wrote for a write of a DataFrame that has ended or died."""
         before_us = self._cut_us - ABANDONED_AGE_US
         entries = self._objects.entries(path)
         return self._delete(path, (entry for entry in entries if entry.modified_us < before_us))
@@ -349,7 +351,7 @@ class Sweep:
     # -- files -----------------------------------------------------------------------------------
 
     def _may_go(self, entry: StoredObject) -> bool:
-        """Whether a file is old enough: written before the news, and not for a long write."""
+        """Whether a file is from before the announcement, and not of a long write."""
         if entry.modified_us >= self._cut_us:
             return False
         return self._spared_from_us is None or entry.modified_us < self._spared_from_us
@@ -376,7 +378,7 @@ class Sweep:
 def _is_needed(
     path: str, folder: str, file: str, needed: Collection[str], versions: Collection[int]
 ) -> bool:
-    """Whether a kept version of a table needs a file, or it is not ours to judge."""
+    """Whether a kept version of a table needs a file, or it is of a kind that is not known."""
     if f"{path}/{folder}/{file}" in needed:
         return True
     match folder:

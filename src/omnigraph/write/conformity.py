@@ -1,6 +1,6 @@
 """Whether rows that stay as they are keep the rules that another schema adds.
 
-    lens over the pinned state, types that change -> [conformity] -> violations that name rows
+    schema view of the pinned state, types that change -> [conformity] -> violations that name rows
 
 The rules themselves are those of the one validator: a table is given to them as if all its rows
 were written anew, with a type that has only the rules in question. Values are looked at batch by
@@ -32,8 +32,8 @@ from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.migrate.facts import ConstraintRule, key_of, member, rules_of
 from omnigraph.schema.migrate.plan import needs_check, stricter
 from omnigraph.schema.migrate.types import TypeChange, keeps_text, misfits, type_change
-from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair
+from omnigraph.write.schema_view import SchemaView
 from omnigraph.write.txn import GraphDelta
 
 VIOLATIONS_MAX = 20
@@ -54,7 +54,7 @@ class _Report:
 
 
 def broken_rules(
-    lens: Lens,
+    view: SchemaView,
     pairs: Sequence[TypePair],
     delta: GraphDelta = NOTHING,
     *,
@@ -66,9 +66,9 @@ def broken_rules(
     """
     report = _Report(violations_max)
     for pair in pairs:
-        if not lens.row_count(pair.after.table_key):
+        if not view.row_count(pair.after.table_key):
             continue
-        stored = _Stored(lens, pair, delta.tables.get(pair.after.table_key))
+        stored = _Stored(view, pair, delta.tables.get(pair.after.table_key))
         for findings in (*_places(stored), *_values(stored), *_ids(stored), *_groups(stored)):
             report.add(findings)
         if isinstance(pair.before, EdgeType) and isinstance(pair.after, EdgeType):
@@ -76,13 +76,13 @@ def broken_rules(
     return report.shown, report.total
 
 
-def all_rules(lens: Lens, graph_type: GraphType) -> tuple[list[Violation], int]:
+def all_rules(view: SchemaView, graph_type: GraphType) -> tuple[list[Violation], int]:
     """The first rows of a table that a load would be refused for, and how many there are.
 
     Whether both ends of an edge exist is asked elsewhere: that is about two tables.
     """
     report = _Report(VIOLATIONS_MAX)
-    stored = _Stored(lens, TypePair(before=graph_type, after=graph_type), None)
+    stored = _Stored(view, TypePair(before=graph_type, after=graph_type), None)
     names = list(dict.fromkeys([*graph_type.system_columns, *graph_type.by_name]))
     for rows in stored.batches(names):
         delta = TableDelta(type=graph_type, mode=WriteMode.OVERWRITE, rows=rows)
@@ -91,15 +91,15 @@ def all_rules(lens: Lens, graph_type: GraphType) -> tuple[list[Violation], int]:
         report.add(_repeats(stored, group))
     if isinstance(graph_type, EdgeType) and bounded(graph_type):
         image = _image(graph_type, stored.whole(("id", "src", "dst")))
-        report.add(check_cardinality({}, image, lens))
+        report.add(check_cardinality({}, image, view))
     return report.shown, report.total
 
 
 class _Stored:
     """The rows of a table that the write does not touch, in the columns of the type to come."""
 
-    def __init__(self, lens: Lens, pair: TypePair, delta: TableDelta | None) -> None:
-        self.lens = lens
+    def __init__(self, view: SchemaView, pair: TypePair, delta: TableDelta | None) -> None:
+        self.view = view
         self.pair = pair
         self.delta = delta
         self._touched = (
@@ -109,12 +109,12 @@ class _Stored:
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns, batch by batch."""
         wanted = list(dict.fromkeys(("id", *names)))
-        for rows in self.lens.batches(self.pair.after, wanted):
+        for rows in self.view.batches(self.pair.after, wanted):
             yield self._untouched(rows).select(list(names))
 
     def stored(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """The same in the names and types that are stored."""
-        for batch in self.lens.stored_batches(self.pair.after, names):
+        for batch in self.view.stored_batches(self.pair.after, names):
             yield self._untouched(pa.Table.from_batches([batch]))
 
     def whole(self, names: Sequence[str]) -> pa.Table:
@@ -249,8 +249,8 @@ def _repeats(stored: _Stored, group: tuple[str, ...]) -> list[RuleFinding]:
 def _edges(
     stored: _Stored, before: EdgeType, after: EdgeType, delta: GraphDelta
 ) -> list[RuleFinding]:
-    lens = stored.lens
-    accepted, desired = lens.stored, lens.catalog
+    view = stored.view
+    accepted, desired = view.stored, view.catalog
     moved = any(
         accepted.nodes[old].id != desired.nodes[new].id
         for old, new in ((before.source, after.source), (before.target, after.target))
@@ -265,9 +265,9 @@ def _edges(
             key: image_of(table) for key, table in delta.tables.items() if table.type.kind == "node"
         }
         images = {**nodes, after.table_key: image}
-        found += check_endpoints(images, lens).get(after.table_key, [])
+        found += check_endpoints(images, view).get(after.table_key, [])
     if tightened:
-        found += check_cardinality({}, image, lens)
+        found += check_cardinality({}, image, view)
     return found
 
 

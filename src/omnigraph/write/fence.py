@@ -28,6 +28,7 @@ class Fence:
 
     def crossed(self, snapshot: Snapshot) -> bool:
         """Whether files that this write made before it looked at ``snapshot`` may be gone."""
+        # The first snapshot only sets the mark: the write has no files yet.
         before, self._seen = self._seen, snapshot.swept
         if before is None or snapshot.swept <= before:
             return False
@@ -44,7 +45,7 @@ class Fence:
             return
         swept = base.swept
         if branch.name != MAIN:
-            # A branch that was made while a cleanup ran may not have been told; main always is.
+            # A cleanup may have missed a branch that was made while it ran; never main.
             swept = max(swept, self._repository.head(MAIN).snapshot.swept)
         check_kept(self._repository, place, swept)
 
@@ -52,8 +53,9 @@ class Fence:
 def check_still_kept(repository: Repository, snapshot: Snapshot) -> None:
     """Raise ``NotFoundError`` if a state that was just given a name had been given up already.
 
-    To be asked once the name is there: a cleanup looks for names after it has told main, so either
-    it sees the name or this sees the cleanup. The newest state of a branch is never given up.
+    To be asked once the name is there: a cleanup looks for names after its announcement on main,
+    so either it sees the name or this sees the cleanup. The newest state of a branch is never
+    given up.
     """
     known = repository.branches.known(snapshot.branch)
     if known is not None and known.head.snapshot.place == snapshot.place:

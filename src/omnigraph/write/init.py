@@ -16,10 +16,9 @@ from omnigraph.ids import IdSource
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Durability, Repository
-from omnigraph.manifest.schemas import AcceptedSchema, schema_object
-from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, Snapshot
+from omnigraph.manifest.schemas import AcceptedSchema
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.schema.compile import compile_schema
-from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.storage.location import Location
 from omnigraph.write.plan import check_lineage_text
 
@@ -38,24 +37,16 @@ def initialise(
     # Everything is checked before anything is touched.
     check_lineage_text(actor, None)
     catalog = compile_schema(schema_text, source_name=schema_name)
-    ir = to_ir(catalog, schema_text)
-    schema = AcceptedSchema(hash=schema_hash(ir), source=schema_text, catalog=catalog)
+    schema = AcceptedSchema.of(catalog, schema_text)
     repository = Repository(location, durability=durability, clock=clock, ids=ids, create=True)
     store = repository.manifest(MAIN_PATH)
     if store.hinted():
         raise _exists(location)
-    objects = {
-        schema_object(schema.hash, "pg"): schema_text.encode(),
-        schema_object(schema.hash): ir,
-    }
-    for writing in [
-        repository.background.pool.submit(repository.objects.put, *o) for o in objects.items()
-    ]:
-        writing.result()
+    repository.accept(schema)
     staged = store.stage_first(_genesis(repository, schema, actor))
     if staged is None:
         raise _exists(location)
-    repository.sync([*objects, *store.files_of(staged)])
+    repository.sync(store.files_of(staged))
     hit(FailPoint.INIT_BEFORE_MANIFEST)
     head = store.create(staged)
     if head is None:
@@ -65,7 +56,6 @@ def initialise(
     repository.sync_root()
     with suppress(OmnigraphError):  # The graph exists; without a hint it is found by listing.
         store.write_hint(1)
-    repository.schemas.keep(schema)
     repository.branches.keep(Branch(MAIN, store, head, clock=repository.clock))
     return repository
 
@@ -76,7 +66,7 @@ def _genesis(repository: Repository, schema: AcceptedSchema, actor: str | None) 
         parent_id=None,
         merged_parent_id=None,
         branch=MAIN,
-        manifest_version=1,
+        place=ManifestPlace(path=MAIN_PATH, version=1),
         kind="init",
         actor=actor,
         message=None,

@@ -13,14 +13,20 @@ from dataclasses import replace
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.codec import COMMITS_MAX
 from omnigraph.manifest.schemas import AcceptedSchema
-from omnigraph.manifest.snapshot import GraphCommit, Snapshot, TableChange, TablePin
+from omnigraph.manifest.snapshot import (
+    GraphCommit,
+    ManifestPlace,
+    Snapshot,
+    TableChange,
+    TablePin,
+)
 from omnigraph.write.preparation import PreparedWrite
 from omnigraph.write.request import WriteRequest
 from omnigraph.write.stage import Staged, Work, changes_of
 
 REVOKED_MAX = 64
 """Revocations that a snapshot carries. An older one is not needed for safety: whatever a cleanup
-deletes, the write is told of it by the cleanup itself (``write/fence.py``)."""
+deletes, the cleanup itself announces it to the write (``write/fence.py``)."""
 
 
 def next_snapshot(
@@ -58,7 +64,7 @@ def _commit(
         parent_id=line.head.id,
         merged_parent_id=merged.id if merged is not None else None,
         branch=base.branch,
-        manifest_version=base.version + 1,
+        place=ManifestPlace(path=base.path, version=base.version + 1),
         kind=request.kind,
         actor=request.actor,
         message=request.message,
@@ -69,7 +75,6 @@ def _commit(
             merged.created_at_us if merged is not None else 0,
         ),
         changes=_changes(prepared),
-        path=base.path,
         generation=1 + max(line.head.generation, merged.generation if merged else 0),
         merged_place=merged.place if merged is not None else None,
     )
@@ -94,9 +99,9 @@ def _pin(table_key: str, work: Work, staged: Staged) -> TablePin:
 
 def under(schema: AcceptedSchema, pins: Mapping[str, TablePin]) -> dict[str, TablePin]:
     """Tables as another schema calls them; those that it does not have are left out."""
-    names = {(t.id, t.incarnation): t.table_key for t in schema.catalog.types()}
+    names = {t.stable_id: t.table_key for t in schema.catalog.types()}
     return {
         key: replace(pin, table_key=key)
         for pin in pins.values()
-        if (key := names.get((pin.type_id, pin.incarnation))) is not None
+        if (key := names.get(pin.stable_id)) is not None
     }

@@ -20,7 +20,7 @@ from omnigraph.errors import (
     OmnigraphError,
 )
 from omnigraph.failpoints import FailPoint, hit
-from omnigraph.housekeeping.intents import heal_once
+from omnigraph.housekeeping.intents import finish_published_once
 from omnigraph.housekeeping.mirror import mirror_main
 from omnigraph.housekeeping.projection import is_due, project
 from omnigraph.manifest.branches import Branch
@@ -182,6 +182,6 @@ def _settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Seque
             branch.store.write_hint(shown.version)
     hit(FailPoint.SETTLE_BEFORE_INTENT_DROP)
     repository.background.discard(gone)
-    heal_once(repository)
+    finish_published_once(repository)
     if is_due(shown):
         tell_others(repository, branch)

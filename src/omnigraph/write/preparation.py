@@ -28,13 +28,13 @@ from omnigraph.manifest.store import Head
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.write import outcome
 from omnigraph.write.fence import Fence, outrun
-from omnigraph.write.lens import validated
 from omnigraph.write.plan import Action, Expectation, TableUnchanged
 from omnigraph.write.request import Change, Requires, WriteRequest
+from omnigraph.write.schema_view import validated
 from omnigraph.write.stage import BulkChange, BulkWork, Stager, Work, work_of
 from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 
-BELIEVED_ON_THE_NEWEST = (
+FINAL_ON_THE_NEWEST = (
     ConstraintError,
     NotFoundError,
     InputError,
@@ -91,7 +91,7 @@ class Preparation:
         return self._request.expects if self._fixed is None else self._fixed
 
     def on(self, head: Head) -> PreparedWrite:
-        """Pin, prepare and validate. Bad news is believed only on the newest snapshot."""
+        """Pin, prepare and validate. Errors are final only on the newest snapshot."""
         for _ in range(outcome.ATTEMPTS_MAX):
             self._check_not_revoked(head)
             self._cleaned_meanwhile(head)
@@ -104,7 +104,7 @@ class Preparation:
                 self._expect(txn, change)
                 self._fence.check_shown_again(txn.snapshot, change, self._branch)
                 work = _checked(txn, change)
-            except BELIEVED_ON_THE_NEWEST as e:
+            except FINAL_ON_THE_NEWEST as e:
                 head = self._branch.refresh()
                 if self._is_final(e, txn, head):
                     if isinstance(e, CorruptionError) and self._outrun:

@@ -72,6 +72,8 @@ def restate(
             except (LostRaceError, OutcomeUnknownError) as failure:
                 if isinstance(failure, OutcomeUnknownError) and failure.refused:
                     raise failure.cause from failure
+                # Whether a commit without an answer landed shows on the newest head: ``change`` is
+                # a function of it, or the refresh finds that the branch has ended.
                 outcome.back_off(repository, attempt)
                 head = branch.refresh()
                 continue
@@ -139,6 +141,7 @@ class _Operation:
         branch, clock = self._branch, self._repository.clock
         head = branch.refresh() if self._request.begins_on_newest else branch.recent()
         if self._lease is not None:
+            # Files come before the plan is known: only the intent tells a cleanup to spare them.
             txn = WriteTxn.begin(self._repository, branch, head)
             self._lease.hold(self._plan(txn, {}).encode())
         prepared = self._preparation.on(head)
@@ -185,6 +188,7 @@ class _Operation:
         now_us = self._repository.clock.now_us()
         shown = next_snapshot(self._request, self._id, prepared, staged, now_us)
         next_head = store.stage(txn.head, shown)
+        # The commit names these versions: a reader that sees it looks for them at once.
         for item in staged.values():
             if item.pinning is not None:
                 item.pinning.result()
@@ -198,6 +202,7 @@ class _Operation:
         schema = prepared.schema or self._repository.schema(shown.schema_hash)
         check_invariants(txn.snapshot, shown, schema.catalog)
         hit(FailPoint.PUBLISH_BEFORE_COMMIT)
+        # From here on an error proves nothing: the commit may have arrived.
         self._outcome.sending()
         head = store.commit(txn.head, next_head)
         hit(FailPoint.PUBLISH_AFTER_COMMIT)

@@ -1,6 +1,6 @@
-"""What another schema means for a graph: its objects, the types that go on, their tables.
+"""What another schema means for a graph: the types that go on, and their tables.
 
-two schemas -> [reshaping] -> schema objects, reworks of tables -> stage -> publish
+two schemas -> [reshaping] -> reworks of tables -> stage -> publish
 """
 
 from __future__ import annotations
@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.schemas import AcceptedSchema, schema_object
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
-from omnigraph.schema.ir import schema_hash, to_ir
 from omnigraph.schema.migrate.columns import column_changes
 from omnigraph.storage.reshape import Reshape
 
@@ -26,11 +23,11 @@ class TypePair:
 
 def continued(accepted: Catalog, desired: Catalog) -> list[TypePair]:
     """The types that both schemas have, in the order of the desired one."""
-    old = {(t.id, t.incarnation): t for t in accepted.types()}
+    old = {t.stable_id: t for t in accepted.types()}
     return [
         TypePair(before=before, after=after)
         for after in desired.types()
-        if (before := old.get((after.id, after.incarnation))) is not None
+        if (before := old.get(after.stable_id)) is not None
     ]
 
 
@@ -63,23 +60,3 @@ def reshape_of(
         empty=tuple(f.with_nullable(True) for f in changes.empty),
         made=tuple(replace(m, field=m.field.with_nullable(True)) for m in changes.made),
     )
-
-
-def named_schema(catalog: Catalog, source: str) -> AcceptedSchema:
-    """A schema with the name that it will have; nothing is written."""
-    return AcceptedSchema(hash=schema_hash(to_ir(catalog, source)), source=source, catalog=catalog)
-
-
-def accept_schema(repository: Repository, accepted: AcceptedSchema) -> None:
-    """Write a schema's objects; named by their content, they do no harm if nothing follows."""
-    objects = {
-        schema_object(accepted.hash, "pg"): accepted.source.encode(),
-        schema_object(accepted.hash): to_ir(accepted.catalog, accepted.source),
-    }
-    writing = [
-        repository.background.pool.submit(repository.objects.put, *o) for o in objects.items()
-    ]
-    for task in writing:
-        task.result()
-    repository.sync(list(objects))
-    repository.schemas.keep(accepted)

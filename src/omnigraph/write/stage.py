@@ -170,9 +170,9 @@ def changes_of(
     if schema is None:
         return found
     # What the schema does not name any more goes with its rows.
-    named = {(t.id, t.incarnation) for t in schema.catalog.types()}
+    named = {t.stable_id for t in schema.catalog.types()}
     for key, pin in base.pins.items():
-        if (pin.type_id, pin.incarnation) not in named and pin.row_count:
+        if pin.stable_id not in named and pin.row_count:
             other = found.get(key, TableChange())
             found[key] = replace(other, deleted=other.deleted + pin.row_count)
     return {key: change for key, change in found.items() if change.total}
@@ -233,6 +233,7 @@ class Stager:
                 running[key] = self._submit(self._stage_table, txn, key, item, name + label)
         for key, task in running.items():
             staged = task.result()
+            # Then these files are all that is new, and a durable commit need not compare versions.
             appended = work[key].actions in ((Action.APPEND,), (Action.REPLACE,))
             appended = appended and key not in self._laid_out
             self._staged[key] = Staged(
@@ -279,6 +280,7 @@ class Stager:
                 reshape = None
             changes = [] if reshape is None else [reshape]
             changes += self._changes(key, item, base)
+            # Without this every version would list one small file more than the one before it.
             first = worn_tail(base) if base is not None and item.delta.reshape is None else None
         if first is not None:
             self._laid_out.add(key)

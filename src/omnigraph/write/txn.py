@@ -1,7 +1,7 @@
 """The write transaction: one snapshot, pinned once.
 
 Every later phase takes the transaction and nothing re-resolves a branch, a schema or a table
-(INV-2). Reads through it are remembered: they are the read set that a lost race is judged by.
+(INV-2). Reads through it are remembered: they are the read set that is checked after a lost race.
 """
 
 from __future__ import annotations
@@ -66,13 +66,11 @@ class WriteTxn:
 
     def table_of(self, graph_type: GraphType) -> Table | None:
         """The pinned table of a type, opened."""
-        pin = self.pin_of(graph_type)
-        return self.repository.table(pin) if pin is not None else None
+        return self.repository.table_if(self.pin_of(graph_type))
 
     def table(self, table_key: str) -> Table | None:
         """The pinned table, opened; None while it has no dataset."""
-        pin = self.pin(table_key)
-        return self.repository.table(pin) if pin is not None else None
+        return self.repository.table_if(self.pin(table_key))
 
     def row_count(self, table_key: str) -> int:
         """Committed rows."""
@@ -83,33 +81,23 @@ class WriteTxn:
         self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
     ) -> pa.Table:
         """Committed rows whose ``column`` is among ``values``."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
-        if table is None:
-            return self._empty(table_key, columns)
-        return table.lookup(column, values, columns)
+        table = self._consulted(table_key)
+        return table.lookup(column, values, columns) if table else self._empty(table_key, columns)
 
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All committed rows, projected."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
-        if table is None:
-            return self._empty(table_key, columns)
-        return table.columns(columns)
+        table = self._consulted(table_key)
+        return table.columns(columns) if table else self._empty(table_key, columns)
 
     def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
         """Where in a ``scan`` the committed rows stand whose ``column`` is among ``values``."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
+        table = self._consulted(table_key)
         return table.positions(column, values) if table is not None else np.empty(0, np.int64)
 
     def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:
         """Committed rows by their positions in a ``scan``; blobs as plain bytes."""
-        self.consulted.add(table_key)
-        table = self.table(table_key)
-        if table is None:
-            return self._empty(table_key, columns)
-        return table.take(positions, columns)
+        table = self._consulted(table_key)
+        return table.take(positions, columns) if table else self._empty(table_key, columns)
 
     def same_world(self, other: Snapshot, table_keys: set[str]) -> bool:
         """Whether ``other`` shows the same schema and the same versions of these tables."""
@@ -117,13 +105,18 @@ class WriteTxn:
             self.snapshot.pins.get(key) == other.pins.get(key) for key in table_keys
         )
 
+    def _consulted(self, table_key: str) -> Table | None:
+        """A table whose content is read, and so belongs to the read set."""
+        self.consulted.add(table_key)
+        return self.table(table_key)
+
     def _empty(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         schema = table_schema(self.schema.catalog.table(table_key))
         return pa.schema([schema.field(c) for c in columns]).empty_table()
 
 
 def _is_of(pin: TablePin, graph_type: GraphType) -> bool:
-    return (pin.type_id, pin.incarnation) == (graph_type.id, graph_type.incarnation)
+    return pin.stable_id == graph_type.stable_id
 
 
 # -- delta -----------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
     load | mutate | merge -> delta -> [validate] -> stage -> publish
 
 Phases: (1) the input by itself, on all cores; (2) the image of each table, one read by id; (3) the
-resulting state: unique tuples, endpoints, cardinality. All broken rules are counted and the
-first ones are told, in a fixed order: by table in the delta, by rule, by row. Nothing is written
+resulting state: unique tuples, endpoints, cardinality. All broken rules are counted and the first
+ones are reported, in a fixed order: by table in the delta, by rule, by row. Nothing is written
 here, and the committed state is read through `CommittedState` alone, from the calling thread.
 """
 
@@ -74,7 +74,7 @@ class _Findings:
     """Rows that a later row of the same id replaces."""
 
     def in_order(self) -> list[Sequence[RuleFinding]]:
-        """The findings of each rule; within one they are told by row."""
+        """The findings of each rule; within one they are in the order of rows."""
         repeats = [f for group in self.repeats.values() for f in group]
         return [
             self.values,

@@ -18,10 +18,10 @@ from omnigraph.branch.feed.tokens import (
     BlockToken,
     CursorBinding,
     FeedCursor,
+    NamedFilter,
     PollToken,
     Position,
     Reason,
-    Wish,
 )
 from omnigraph.errors import ErrorKind
 from omnigraph.manifest.snapshot import MAIN_PATH, ManifestPlace
@@ -195,7 +195,7 @@ CATALOG = compile_schema("node A { k: String @key }\nnode B { k: String @key }\n
 
 
 def digest(kinds: Any = (), types: Any = (), ops: Any = ()) -> str:
-    return Wish.of(kinds, types, ops).on(lambda: CATALOG).digest
+    return NamedFilter.of(kinds, types, ops).on(lambda: CATALOG).digest
 
 
 def test_one_filter_has_one_digest_however_it_is_said() -> None:

@@ -128,15 +128,15 @@ def naive(
 
 def check(states: list[tuple[Entity, Entity, Entity]], granularity: Granularity) -> None:
     base, ours, theirs = (images([s[i] for s in states]) for i in range(3))
-    verdict = three_way(PROPERTIES, base, ours, theirs, granularity)
-    found = entities(assemble(PROPERTIES, verdict, (ours, theirs, base)))
+    decided = three_way(PROPERTIES, base, ours, theirs, granularity)
+    found = entities(assemble(PROPERTIES, decided, (ours, theirs, base)))
     for i, state in enumerate(states):
         expected, kind, disputed = naive(*state, granularity)
-        assert verdict.contested[i] == kind, state
-        assert {n for n, mask in verdict.disputed.items() if mask[i]} == disputed, state
+        assert decided.contested[i] == kind, state
+        assert {n for n, mask in decided.disputed.items() if mask[i]} == disputed, state
         if kind is Contested.NO:
             assert text(found[i]) == text(expected), state
-    assert verdict.conflicts.tolist() == np.flatnonzero(verdict.contested).tolist()
+    assert decided.conflicts.tolist() == np.flatnonzero(decided.contested).tolist()
 
 
 A: Entity = {"endpoints": ("a", "b"), "age": 1.0, "tags": ["x"]}
@@ -188,19 +188,19 @@ def test_the_truth_table_by_property(
     base: Entity, ours: Entity, theirs: Entity, result: Entity, kind: int, disputed: list[str]
 ) -> None:
     states = [images([e]) for e in (base, ours, theirs)]
-    verdict = three_way(PROPERTIES, *states, Granularity.PROPERTY)
-    assert verdict.contested.tolist() == [kind]
-    assert [n for n, mask in verdict.disputed.items() if mask[0]] == disputed
+    decided = three_way(PROPERTIES, *states, Granularity.PROPERTY)
+    assert decided.contested.tolist() == [kind]
+    assert [n for n, mask in decided.disputed.items() if mask[0]] == disputed
     if kind is Contested.NO:
-        found = assemble(PROPERTIES, verdict, (states[1], states[2], states[0]))
+        found = assemble(PROPERTIES, decided, (states[1], states[2], states[0]))
         assert entities(found) == [result]
 
 
 def test_two_properties_of_one_row_conflict_only_by_row() -> None:
     states = [images([e]) for e in (A, AGE, TAGS)]
-    verdict = three_way(PROPERTIES, *states, Granularity.ROW)
-    assert verdict.contested.tolist() == [Contested.DIVERGENT_UPDATE]
-    assert [n for n, mask in verdict.disputed.items() if mask[0]] == ["age", "tags"]
+    decided = three_way(PROPERTIES, *states, Granularity.ROW)
+    assert decided.contested.tolist() == [Contested.DIVERGENT_UPDATE]
+    assert [n for n, mask in decided.disputed.items() if mask[0]] == ["age", "tags"]
 
 
 VALUES = {
@@ -253,10 +253,10 @@ def test_an_ancestor_that_deleted_what_the_other_changed_makes_all_of_it_unknown
         (None, AGE, Contested.DELETE_VS_UPDATE),
     ):
         doubtful = made.take(np.array([0]))
-        verdict = three_way(
+        decided = three_way(
             PROPERTIES, doubtful, images([ours]), images([theirs]), Granularity.PROPERTY
         )
-        assert verdict.contested.tolist() == [kind]
+        assert decided.contested.tolist() == [kind]
 
 
 @given(TRIPLES)

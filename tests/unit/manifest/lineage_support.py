@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from omnigraph.manifest.kept import reclaimed
 from omnigraph.manifest.lineage import Lineage
-from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot
+from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 
 WINDOW = 3
 """Commits a snapshot carries here, so that walks have to open others."""
@@ -27,7 +27,7 @@ class Line:
             parent_id=parent.id if parent else None,
             merged_parent_id=merged.id if merged else None,
             branch="main",
-            manifest_version=number,
+            place=ManifestPlace(path=MAIN_PATH, version=number),
             kind="load",
             actor=None,
             message=None,

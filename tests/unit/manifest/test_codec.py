@@ -15,6 +15,11 @@ from omnigraph.storage.names import TableVersion
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 COUNTS = st.integers(0, 2**53)
+PLACES = st.builds(
+    ManifestPlace,
+    path=st.sampled_from(["__manifest", "_branches/X"]),
+    version=st.integers(1, 9),
+)
 CHANGES = st.builds(TableChange, inserted=COUNTS, updated=COUNTS, deleted=COUNTS)
 
 
@@ -28,13 +33,12 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             parent_id=f"C{n - 1}" if n > 1 else None,
             merged_parent_id=(merged := draw(st.none() | st.just("M")) if n > 1 else None),
             branch=draw(st.sampled_from(["main", branch])),
-            manifest_version=draw(st.integers(1, 9)),
+            place=draw(PLACES),
             kind="load",
             actor=draw(st.none() | TEXT),
             message=draw(st.none() | TEXT),
             created_at_us=draw(COUNTS),
             changes=draw(st.dictionaries(st.sampled_from(["node:A", "edge:B"]), CHANGES)),
-            path=draw(st.sampled_from(["__manifest", "_branches/X"])),
             generation=draw(st.integers(1, 99)),
             merged_place=ManifestPlace(path="_branches/Y", version=3) if merged else None,
         )
@@ -95,8 +99,8 @@ def test_old_commits_leave_the_window() -> None:
     commits = tuple(
         GraphCommit(
             id=f"C{n}", parent_id=f"C{n - 1}" if n else None, merged_parent_id=None, branch="main",
-            manifest_version=n + 1, kind="load", actor=None, message=None, created_at_us=n,
-            changes={},
+            place=ManifestPlace(path="__manifest", version=n + 1), kind="load", actor=None,
+            message=None, created_at_us=n, changes={},
         )
         for n in range(80, -1, -1)
     )  # fmt: skip

@@ -181,7 +181,7 @@ def paths(request, monkeypatch):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(cases())
-def test_same_verdict_same_violations_same_counts(case):
+def test_same_result_same_violations_same_counts(case):
     schema, tables, delta = case
     committed = MemoryState(
         {k: table_of(schema.table(k), rows) for k, rows in tables.items() if rows}

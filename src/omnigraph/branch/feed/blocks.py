@@ -199,7 +199,7 @@ class BlockReader:
     def schema(
         self, before: Snapshot, after: Snapshot, chosen: ChangeFilter, offset: int
     ) -> SchemaChange | None:
-        """What changed about the schema; told with the first changes of a commit."""
+        """What changed about the schema; sent with the first changes of a commit."""
         if offset or before.schema_hash == after.schema_hash:
             return None
         schemas = [self._repository.schema(s.schema_hash) for s in (before, after)]
@@ -212,17 +212,14 @@ class BlockReader:
     def _diff(self, before: Snapshot, after: Snapshot) -> Diff:
         with self._lock:
             known = self._open
-        if known is not None and _places(known) == (before.place, after.place):
+        places = (before.place, after.place)
+        if known is not None and (known.before.place, known.after.place) == places:
             return known
         return Diff(self._repository, before, after)
 
     def _keep(self, diff: Diff | None) -> None:
         with self._lock:
             self._open = diff
-
-
-def _places(diff: Diff) -> tuple[ManifestPlace, ManifestPlace]:
-    return diff.before.place, diff.after.place
 
 
 def _deltas(diff: Diff, chosen: ChangeFilter) -> Sequence[RowDelta]:

@@ -19,7 +19,7 @@ from itertools import islice
 from omnigraph.branch.feed.tokens import Position, Reason, rejected
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.codec import COMMITS_MAX
-from omnigraph.manifest.lineage import Lineage
+from omnigraph.manifest.lineage import Lineage, unless_reclaimed
 from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 
 
@@ -130,14 +130,14 @@ def _commits(seen: Snapshot, after: int) -> Iterator[GraphCommit]:
 
 
 @contextmanager
-def telling_gaps(
+def reporting_gaps(
     lineage: Lineage,
     *,
     cursor: str | None = None,
     head: Snapshot | None = None,
     commit: GraphCommit | None = None,
 ) -> Generator[None]:
-    """Tell reclaimed history as a gap in the feed.
+    """Report reclaimed history as a gap in the feed.
 
     ``commit`` is the one being read. Else it is the oldest one in the line of ``head`` that is
     still known by name, but not readable.
@@ -154,12 +154,9 @@ def telling_gaps(
 def _oldest_known(lineage: Lineage, head: Snapshot) -> GraphCommit:
     """Where the way back ends; asked only when something is missing."""
     oldest = head.head
-    try:
+    with unless_reclaimed():
         for commit in lineage.first_parents(head):
             oldest = commit
-    except NotFoundError as error:
-        if error.kind is not ErrorKind.HISTORY_RECLAIMED:
-            raise
     return oldest
 
 

@@ -17,20 +17,20 @@ from functools import partial
 from typing import Any
 
 from omnigraph.branch.feed.blocks import BlockReader, Cause, ChangeBlock, PageSize, Room, within
-from omnigraph.branch.feed.line import following, genesis, left_behind, telling_gaps
+from omnigraph.branch.feed.line import following, genesis, left_behind, reporting_gaps
 from omnigraph.branch.feed.tokens import (
     BlockToken,
     ChangeFilter,
     CursorBinding,
     FeedCursor,
+    NamedFilter,
     PollToken,
     Position,
     Reason,
-    Wish,
     rejected,
 )
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.kept import telling_reclaimed
+from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.targets import Target, commit_named, find_commit
@@ -52,40 +52,27 @@ class PollRequest:
     """``now`` (if nothing else is said), ``beginning`` or ``after:<commit>``."""
     cursor: str | None
     page_token: str | None
-    wish: Wish
-    commits: int
+    asked: NamedFilter
+    max_commits: int | None
     size: PageSize
 
-    @staticmethod
-    def of(
-        *,
-        branch: str,
-        start: str | None,
-        cursor: str | None,
-        page_token: str | None,
-        wish: Wish,
-        max_commits: int | None,
-        size: PageSize,
-    ) -> PollRequest:
-        """From what a user said; what contradicts itself is refused."""
-        ways = {"start": start, "cursor": cursor, "page_token": page_token}
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        ways = {"start": self.start, "cursor": self.cursor, "page_token": self.page_token}
         given = [name for name, value in ways.items() if value is not None]
         if len(given) > 1:
-            raise UsageError(f"{' and '.join(given)} say two places", hint="give one of them")
-        if page_token is not None and max_commits is not None:
+            raise UsageError(f"{' and '.join(given)} name two places", hint="give one of them")
+        if self.page_token is not None and self.max_commits is not None:
             raise UsageError(
                 "a page token says how many commits its poll has", hint="leave max_commits out"
             )
-        _check_start(start)
-        return PollRequest(
-            branch=branch,
-            start=start,
-            cursor=cursor,
-            page_token=page_token,
-            wish=wish,
-            commits=within("max_commits", max_commits, EXAMINED, EXAMINED_MAX),
-            size=size,
-        )
+        _check_start(self.start)
+        _ = self.commits  # Refuses a number that is none.
+
+    @property
+    def commits(self) -> int:
+        """How many commits the poll looks at."""
+        return within("max_commits", self.max_commits, EXAMINED, EXAMINED_MAX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +147,7 @@ class FeedReader:
     def commit(
         self,
         commit_id: str,
-        wish: Wish,
+        asked: NamedFilter,
         size: PageSize,
         *,
         branch: str | None = None,
@@ -169,7 +156,7 @@ class FeedReader:
         """What a commit changed against its first parent, or a page of that."""
         token = BlockToken.decode(page_token) if page_token is not None else None
         head = self.repository.branch(branch if branch is not None else MAIN).head.snapshot
-        with telling_gaps(self._lineage, head=head):
+        with reporting_gaps(self._lineage, head=head):
             commit = self._commit(head, commit_id, branch, token)
         if commit.parent_id is None:
             raise UsageError(
@@ -178,17 +165,17 @@ class FeedReader:
                 hint="it shows an empty graph; the feed begins after it",
                 details={"graph_commit_id": commit.id},
             )
-        with telling_gaps(self._lineage, commit=commit):
+        with reporting_gaps(self._lineage, commit=commit):
             after = self._lineage.snapshot(commit.place)
             before = self._lineage.snapshot(self._lineage.parents(commit)[0].place)
-        chosen = wish.on(self._schema(after), self._schema(before))
+        chosen = asked.on(self._schema(after), self._schema(before))
         binding = CursorBinding(graph_id=after.graph_id, path=commit.path, filter=chosen.digest)
         if token is not None:
             binding.check(token.binding)
         room, offset = Room(size), token.offset if token is not None else 0
         with (
-            telling_gaps(self._lineage, commit=commit),
-            telling_reclaimed(self.repository, before, after),
+            reporting_gaps(self._lineage, commit=commit),
+            reporting_reclaimed(self.repository, before, after),
         ):
             lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
         following = BlockToken(
@@ -205,9 +192,9 @@ class FeedReader:
     def poll(self, request: PollRequest) -> ChangePage:
         """The next page of a branch's feed."""
         head = self.repository.head(request.branch).snapshot
-        with telling_gaps(self._lineage, cursor=request.cursor, head=head):
+        with reporting_gaps(self._lineage, cursor=request.cursor, head=head):
             place = self._place(head, request)
-            binding, chosen = self._bound(head, request.wish, place.position)
+            binding, chosen = self._bound(head, request.asked, place.position)
             if place.binding is not None:
                 binding.check(place.binding)
             if place.token is not None:
@@ -219,18 +206,18 @@ class FeedReader:
     def begin(self, request: PollRequest) -> str:
         """The cursor with which a feed begins; nothing is read of it yet."""
         head = self.repository.head(request.branch).snapshot
-        with telling_gaps(self._lineage, cursor=request.cursor, head=head):
+        with reporting_gaps(self._lineage, cursor=request.cursor, head=head):
             place = self._place(head, request)
-            binding, _ = self._bound(head, request.wish, place.position)
+            binding, _ = self._bound(head, request.asked, place.position)
         if place.binding is not None:
             binding.check(place.binding)
         return FeedCursor(binding=binding, position=place.position).encode()
 
-    def captured(self, branch: str, wish: Wish) -> tuple[Snapshot, ChangeFilter, str]:
+    def captured(self, branch: str, asked: NamedFilter) -> tuple[Snapshot, ChangeFilter, str]:
         """The head of a branch, the filter on it, and the cursor that goes on from there."""
         head = self.repository.head(branch).snapshot
         position = Position.at(head.head)
-        binding, chosen = self._bound(head, wish, position)
+        binding, chosen = self._bound(head, asked, position)
         return head, chosen, FeedCursor(binding=binding, position=position).encode()
 
     def _commit(
@@ -252,7 +239,7 @@ class FeedReader:
             return find_commit(self.repository, Target(branch=branch, commit=str(commit_id)))
         except NotFoundError as error:
             if branch is None and error.kind is ErrorKind.COMMIT_NOT_FOUND:
-                # Nowhere. If the way back along main ends early, that is why: it tells so itself.
+                # Nowhere. If the way back along main ends early, that is why: the walk raises it.
                 deque(self._lineage.first_parents(head), maxlen=0)
             raise
 
@@ -281,7 +268,7 @@ class FeedReader:
         own.check(given)
 
     def _bound(
-        self, head: Snapshot, wish: Wish, position: Position
+        self, head: Snapshot, asked: NamedFilter, position: Position
     ) -> tuple[CursorBinding, ChangeFilter]:
         """The filter, and what tokens of this request belong to."""
 
@@ -289,7 +276,7 @@ class FeedReader:
             # A type may have been dropped since; its changes are still in the history.
             return self._schema(self._lineage.snapshot(position.place))()
 
-        chosen = wish.on(self._schema(head), earlier)
+        chosen = asked.on(self._schema(head), earlier)
         return CursorBinding(graph_id=head.graph_id, path=head.path, filter=chosen.digest), chosen
 
     def _first_page(self, head: Snapshot, position: Position, limit: int) -> _Span:
@@ -320,7 +307,7 @@ class FeedReader:
 
     def _schema(self, snapshot: Snapshot) -> Callable[[], Catalog]:
         def read() -> Catalog:
-            with telling_reclaimed(self.repository, snapshot):
+            with reporting_reclaimed(self.repository, snapshot):
                 return self.repository.schema(snapshot.schema_hash).catalog
 
         return read
@@ -335,8 +322,8 @@ class FeedReader:
             if room.is_full:
                 break
             with (
-                telling_gaps(self._lineage, cursor=request.cursor, commit=commit),
-                telling_reclaimed(self.repository, before, after),
+                reporting_gaps(self._lineage, cursor=request.cursor, commit=commit),
+                reporting_reclaimed(self.repository, before, after),
             ):
                 lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
                 schema = self._blocks.schema(before, after, chosen, offset)
@@ -381,7 +368,7 @@ class FeedReader:
                     self.repository.background.pool.submit(self._snapshot, span, waiting.popleft())
                 )
             ahead = min(2 * ahead, _AHEAD_MAX)
-            with telling_gaps(self._lineage, cursor=cursor, commit=commit):
+            with reporting_gaps(self._lineage, cursor=cursor, commit=commit):
                 before = before or reads.popleft().result()
                 after = reads.popleft().result()
             yield commit, before, after

@@ -1,6 +1,6 @@
 """What a commit changed about the schema, as steps that a copy of the graph can follow.
 
-    schemas before and after -> [schema] -> steps, told before the changes of rows
+    schemas before and after -> [schema] -> steps, sent before the changes of rows
 
 A program that keeps a copy, by the ids of types, renames, adds and drops in it what the steps say,
 and then applies the changes of the same commit. Rows whose values became others by it are among
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from omnigraph.branch.changes import type_number
@@ -87,50 +88,35 @@ _ORDER = ("drop_property", "rename_property", "retype_property", "add_property")
 
 
 def _steps(pair: ComparedTypes) -> Iterator[SchemaStep]:
-    name, old, new = pair.newest.name, pair.before, pair.after
-
-    def step(op: str, before: str | None = None, after: str | None = None) -> SchemaStep:
-        return SchemaStep(
-            op=op,
-            kind=pair.kind,
-            type_id=pair.newest.id,
-            type_name=name,
-            before=before,
-            after=after,
-        )
-
+    newest, old, new = pair.newest, pair.before, pair.after
+    step = partial(SchemaStep, kind=pair.kind, type_id=newest.id, type_name=newest.name)
     if old is None or new is None:
-        yield step("add_type" if old is None else "drop_type")
+        yield step(op="add_type" if old is None else "drop_type")
         return
     if old.id != new.id:
-        yield step("renumber_type", type_number(old.id), type_number(new.id))
+        yield step(op="renumber_type", before=type_number(old.id), after=type_number(new.id))
     if old.name != new.name:
-        yield step("rename_type", old.name, new.name)
-    columns = [c for c in pair.columns if c.name not in pair.newest.system_columns]
-    steps = [found for column in columns for found in _column_steps(old, new, column)]
+        yield step(op="rename_type", before=old.name, after=new.name)
+    columns = [c for c in pair.columns if c.name not in newest.system_columns]
+    steps = [
+        step(op=op, before=before, after=after, property_name=column.name)
+        for column in columns
+        for op, before, after in _column_steps(old, new, column)
+    ]
     yield from sorted(steps, key=lambda found: _ORDER.index(found.op))
 
 
-def _column_steps(old: GraphType, new: GraphType, column: ColumnPair) -> Iterator[SchemaStep]:
+def _column_steps(
+    old: GraphType, new: GraphType, column: ColumnPair
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """What happened to a column: the operation, and its name or type before and after."""
     was, now = old.by_name.get(column.before or ""), new.by_name.get(column.after or "")
-
-    def step(op: str, before: str | None, after: str | None) -> SchemaStep:
-        return SchemaStep(
-            op=op,
-            kind=new.kind,
-            type_id=new.id,
-            type_name=new.name,
-            property_name=column.name,
-            before=before,
-            after=after,
-        )
-
     if was is None and now is not None:
-        yield step("add_property", None, str(now.type))
+        yield "add_property", None, str(now.type)
     elif now is None and was is not None:
-        yield step("drop_property", str(was.type), None)
+        yield "drop_property", str(was.type), None
     elif was is not None and now is not None:
         if was.name != now.name:
-            yield step("rename_property", was.name, now.name)
+            yield "rename_property", was.name, now.name
         if was.type != now.type:
-            yield step("retype_property", str(was.type), str(now.type))
+            yield "retype_property", str(was.type), str(now.type)

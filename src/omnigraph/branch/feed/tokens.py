@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Any
 
 from omnigraph.branch.delta import Op
-from omnigraph.branch.diff import KINDS, OPS
+from omnigraph.branch.diff import KINDS, OPS, checked_words
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.refs import branch_path
 from omnigraph.manifest.snapshot import MAIN_PATH, GraphCommit, ManifestPlace
@@ -321,7 +321,7 @@ class ChangeFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class NamedFilter:
     """A filter as a user wrote it, with names of types."""
 
     kinds: tuple[str, ...] = ()
@@ -329,9 +329,13 @@ class Wish:
     ops: tuple[str, ...] = ()
 
     @staticmethod
-    def of(kinds: Sequence[str], types: Sequence[str], ops: Sequence[str]) -> Wish:
+    def of(kinds: Sequence[str], types: Sequence[str], ops: Sequence[str]) -> NamedFilter:
         """Checked as far as that goes without a schema."""
-        return Wish(kinds=_words("kind", kinds, KINDS), types=_words("type", types), ops=_ops(ops))
+        return NamedFilter(
+            kinds=checked_words("kind", kinds, KINDS),
+            types=checked_words("type", types),
+            ops=checked_words("op", ops, OPS),
+        )
 
     def on(self, *schemas: Callable[[], Catalog]) -> ChangeFilter:
         """The filter, with types by their names in the first of the schemas that knows them."""
@@ -353,21 +357,3 @@ class Wish:
         if missing is None:
             raise UsageError("types are named, and there is no schema")
         raise missing
-
-
-def _ops(ops: Sequence[str]) -> tuple[str, ...]:
-    return _words("op", ops, OPS)
-
-
-def _words(what: str, given: object, known: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Each word once; in the order of the known ones."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise UsageError("kinds, types and ops are lists of names", hint=f'say ["{given}"]')
-    words: list[object] = list(given)
-    for word in words:
-        if known is not None and word not in known:
-            raise UsageError(f"not a {what}: {word!r}", hint=f"it is one of {', '.join(known)}")
-        if not isinstance(word, str):
-            raise UsageError(f"a {what} is named by a text, not by {word!r}")
-    found = {str(word): None for word in words}
-    return tuple(found) if known is None else tuple(k for k in known if k in found)

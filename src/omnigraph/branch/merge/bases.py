@@ -86,16 +86,7 @@ class _ByValue:
 
     @cached_property
     def _changed(self) -> tuple[pa.StringArray, MergeImages, MergeImages]:
-        type_id = (self.frame.type.id, self.frame.type.incarnation)
-        deltas = [self.history.delta(type_id, base, self.side) for base in self.bases]
-        hidden = _hidden_changes(self.history, self.bases, self.side, self.frame, ())
-        ids = _distinct([*(delta.ids for delta in deltas), hidden[0]])
-        after = patched(
-            absent(len(ids), self.frame.columns), positions_in(hidden[0], ids), hidden[1]
-        )
-        for delta in deltas:
-            after = _shifted(after, ids, delta, "after", self.frame)
-        before = _ancestor(self.history, self.bases, self.frame, ids, self.side, after)
+        ids, before, after = _since(self.history, self.bases, self.side, self.frame, ())
         rows = np.flatnonzero(differing(self.frame.properties, before, after))
         return ids.take(pa.array(rows)), before.take(rows), after.take(rows)
 
@@ -111,8 +102,7 @@ def changes_since(
     history: History, bases: Sequence[Snapshot], side: Snapshot, graph_type: GraphType
 ) -> SideChanges:
     """What a side changed in a table, in its own columns, since bases that are made one."""
-    type_id = (graph_type.id, graph_type.incarnation)
-    states = [history.type(snapshot, type_id) for snapshot in bases]
+    states = [history.type(snapshot, graph_type.stable_id) for snapshot in bases]
     frame = MergeFrame.of(graph_type, states, history.backfills, {})
     return _ByValue(history=history, bases=bases, side=side, frame=frame)
 
@@ -160,7 +150,7 @@ def is_changed(
     history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
 ) -> bool:
     """Whether theirs may have changed a table in a way that ours has not; by versions alone."""
-    type_id = (graph_type.id, graph_type.incarnation)
+    type_id = graph_type.stable_id
     theirs, mine, *before = (
         history.version(snapshot, type_id) for snapshot in (history.theirs, ours, *bases)
     )
@@ -173,8 +163,7 @@ def frame_of(
     history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
 ) -> MergeFrame:
     """The columns in which a type is compared."""
-    type_id = (graph_type.id, graph_type.incarnation)
-    states = [history.type(s, type_id) for s in (ours, history.theirs, *bases)]
+    states = [history.type(s, graph_type.stable_id) for s in (ours, history.theirs, *bases)]
     return MergeFrame.of(graph_type, states, history.backfills, history.restored(graph_type))
 
 
@@ -182,19 +171,19 @@ def table_sides(
     history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
 ) -> TableSides:
     """One table of a merge."""
-    type_id, theirs = (graph_type.id, graph_type.incarnation), history.theirs
+    type_id, theirs = graph_type.stable_id, history.theirs
     frame = frame_of(history, bases, ours, graph_type)
-    history.open(type_id, bases[0])  # Once, for both.
+    history.table(bases[0], type_id)  # Opened once, before two threads read it.
     ours_delta, first = both(
         lambda: history.delta(type_id, bases[0], ours),
         lambda: history.delta(type_id, bases[0], theirs),
     )
-    changed = [first, *(history.delta(type_id, base, theirs) for base in bases[1:])]
     states = [history.type(s, type_id) for s in (ours, theirs, bases[0])]
     adoptable = _adoptable(history, bases, ours, graph_type)
     if len(bases) > 1 or any(state != graph_type for state in states if state is not None):
         by_ours = _ByValue(history=history, bases=bases, side=ours, frame=frame)
-        return _compared(history, bases, changed, ours_delta, by_ours, states[0], adoptable)
+        return _compared(by_ours, states[0], adoptable)
+    # One base in the columns to come: what theirs alone changed is taken without a comparison.
     found = positions_in(first.ids, ours_delta.ids)
     rows = np.flatnonzero(found >= 0)
     ours_images = read(ours_delta, "after", found[rows], frame)
@@ -217,7 +206,7 @@ def _adoptable(
     history: History, bases: Sequence[Snapshot], ours: Snapshot, graph_type: GraphType
 ) -> TablePin | None:
     """The version of theirs, if it is the result whatever rows it has."""
-    type_id = (graph_type.id, graph_type.incarnation)
+    type_id = graph_type.stable_id
     is_base = len(bases) == 1 and history.version(ours, type_id) == history.version(
         bases[0], type_id
     )
@@ -230,25 +219,17 @@ def _adoptable(
 
 
 def _compared(
-    history: History,
-    bases: Sequence[Snapshot],
-    changed: Sequence[RowDelta],
-    ours_delta: RowDelta,
-    by_ours: _ByValue,
-    declared: GraphType | None,
-    adoptable: TablePin | None,
+    by_ours: _ByValue, declared: GraphType | None, adoptable: TablePin | None
 ) -> TableSides:
     """The same with several bases or schemas: everything that theirs changed, value by value."""
-    frame = by_ours.frame
+    history, bases, frame = by_ours.history, by_ours.bases, by_ours.frame
     restored = [name for name, keeper in frame.restored.items() if keeper == "theirs"]
-    hidden = _hidden_changes(history, bases, history.theirs, frame, restored)
-    ids = _distinct([*(delta.ids for delta in changed), hidden[0]])
-    theirs = patched(absent(len(ids), frame.columns), positions_in(hidden[0], ids), hidden[1])
-    for delta in changed:
-        theirs = _shifted(theirs, ids, delta, "after", frame)
-    base = _ancestor(history, bases, frame, ids, history.theirs, theirs)
-    first = _shifted(theirs, ids, changed[0], "before", frame)
-    ours = shown = _shifted(first, ids, ours_delta, "after", frame)
+    ids, base, theirs = _since(history, bases, history.theirs, frame, restored)
+    # The first base as theirs and their delta show it, and ours from there by its own delta.
+    to_theirs = history.delta(frame.type.stable_id, bases[0], history.theirs)
+    to_ours = history.delta(frame.type.stable_id, bases[0], by_ours.side)
+    first = _shifted(theirs, ids, to_theirs, "before", frame)
+    ours = shown = _shifted(first, ids, to_ours, "after", frame)
     for name, keeper in frame.restored.items():
         columns = next(p.columns for p in frame.properties if p.name == name)
         if keeper == "theirs":
@@ -258,7 +239,7 @@ def _compared(
     return TableSides(
         frame=frame,
         declared=declared,
-        alone=changed[0].select(np.empty(0, np.int64)),
+        alone=to_theirs.select(np.empty(0, np.int64)),
         ids=ids,
         base=base,
         ours=ours,
@@ -268,6 +249,24 @@ def _compared(
         foreign=True,
         adoptable=adoptable,
     )
+
+
+def _since(
+    history: History,
+    bases: Sequence[Snapshot],
+    side: Snapshot,
+    frame: MergeFrame,
+    restored: Sequence[str],
+) -> tuple[pa.StringArray, MergeImages, MergeImages]:
+    """The entities that a side may have changed, as the bases, made one, have them, and as it has
+    them."""
+    deltas = [history.delta(frame.type.stable_id, base, side) for base in bases]
+    hidden_ids, hidden = _hidden_changes(history, bases, side, frame, restored)
+    ids = _distinct([*(delta.ids for delta in deltas), hidden_ids])
+    after = patched(absent(len(ids), frame.columns), positions_in(hidden_ids, ids), hidden)
+    for delta in deltas:
+        after = _shifted(after, ids, delta, "after", frame)
+    return ids, _ancestor(history, bases, frame, ids, side, after), after
 
 
 def _hidden_changes(
@@ -283,7 +282,7 @@ def _hidden_changes(
     null where the property came with a backfill: to a delta a null is no change of a row that had
     no such property.
     """
-    type_id = (frame.type.id, frame.type.incarnation)
+    type_id = frame.type.stable_id
     table, declared = history.table(side, type_id), history.type(side, type_id)
     if table is None or declared is None:
         return NO_IDS, absent(0, frame.columns)
@@ -312,8 +311,7 @@ def _filled_since(
     history: History, bases: Sequence[Snapshot], declared: GraphType, frame: MergeFrame
 ) -> set[str]:
     """Properties of a side that filled the rows which a base has without them."""
-    type_id = (frame.type.id, frame.type.incarnation)
-    states = [history.type(base, type_id) for base in bases]
+    states = [history.type(base, frame.type.stable_id) for base in bases]
     known = [{p.id for p in state.properties} for state in states if state is not None]
     return {
         frame_property.name
@@ -329,7 +327,8 @@ def _left_alone(
 ) -> MergeImages:
     """A side that dropped a property, as if it had left the values as they were.
 
-    Its own new entities have what a backfill gives them.
+    An entity without a base is as the side has it that kept the property; one that only this side
+    has gets what a backfill gives it.
     """
     choices = np.where(base.present, np.int8(0), np.where(other.present, np.int8(1), np.int8(2)))
     rows = images.rows
@@ -348,10 +347,9 @@ def _ancestor(
     images: MergeImages,
 ) -> MergeImages:
     """The entities in several common ancestors, made one; ``images`` are those of a side."""
-    type_id = (frame.type.id, frame.type.incarnation)
 
     def at(snapshot: Snapshot) -> MergeImages:
-        delta = history.delta(type_id, snapshot, side)
+        delta = history.delta(frame.type.stable_id, snapshot, side)
         return _shifted(images, ids, delta, "before", frame)
 
     made = at(snapshots[0])
@@ -360,18 +358,9 @@ def _ancestor(
         rows = np.flatnonzero(differing(frame.properties, made, other))
         if not len(rows):
             continue
-        older: dict[str, Snapshot] = {}
-        for earlier in snapshots[:number]:
-            found = history.bases(earlier, snapshots[number])
-            older.update((snapshot.head.id, snapshot) for snapshot in found)
-        base = _ancestor(
-            history,
-            list(older.values()),
-            frame,
-            ids.take(pa.array(rows)),
-            side,
-            images.take(rows),
-        )
+        older = history.bases(snapshots[:number], snapshots[number])
+        some = ids.take(pa.array(rows))
+        base = _ancestor(history, older, frame, some, side, images.take(rows))
         part = virtual(frame.properties, base, made.take(rows), other.take(rows))
         made = patched(made, rows, part)
     return made

@@ -1,6 +1,6 @@
 """What a merge cannot decide, as values: for people a sentence, for programs all of the facts.
 
-    verdict, violations -> [conflicts] -> MergeConflictError, dry runs, resolution files
+    decisions, violations -> [conflicts] -> MergeConflictError, dry runs, resolution files
 
 *Ours* is the branch that is merged into, *theirs* the branch that is merged, in every word here.
 """
@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -177,13 +177,12 @@ def shown(value: Any) -> str:
 
 def update_text(entity: EntityName, changes: Sequence[PropertyConflict], names: SideNames) -> str:
     """Both sides changed it, to different values."""
-    return f"{entity}: {_listed([_three_values(c, names) for c in changes])}"
+    return f"{entity}: {_listed([_values(c, names) for c in changes])}"
 
 
 def insert_text(entity: EntityName, changes: Sequence[PropertyConflict], names: SideNames) -> str:
     """Both sides inserted it, with different values."""
-    values = _listed([_two_values(c, names) for c in changes])
-    return f"{entity} was inserted on both sides: {values}"
+    return f"{entity} was inserted on both sides: {_listed([_values(c, names) for c in changes])}"
 
 
 def delete_text(
@@ -191,10 +190,12 @@ def delete_text(
     names: SideNames,
 ) -> str:  # fmt: skip
     """One side deleted what the other changed."""
-    gone, kept = (names.ours, names.theirs) if ours is None else (names.theirs, names.ours)
+    deleter, changer = names.ours, names.theirs
+    if ours is not None:
+        deleter, changer = changer, deleter
     left = theirs if ours is None else ours
     if base is None or left is None:
-        return f"{entity} was deleted on '{gone}' and changed on '{kept}'"
+        return f"{entity} was deleted on '{deleter}' and changed on '{changer}'"
     names_left = [*([ENDPOINTS] if ENDPOINTS in left else []), *left["properties"]]
     changed = [
         f"{name} {shown(value_of(base, name))} to {shown(value_of(left, name))}"
@@ -202,20 +203,13 @@ def delete_text(
         if value_of(base, name) != value_of(left, name)
     ]
     what = f" ({_listed(changed)})" if changed else ""
-    return f"{entity} was deleted on '{gone}' and changed on '{kept}'{what}"
+    return f"{entity} was deleted on '{deleter}' and changed on '{changer}'{what}"
 
 
-def _three_values(change: PropertyConflict, names: SideNames) -> str:
+def _values(change: PropertyConflict, names: SideNames) -> str:
     was = f"was {shown(change.base)}, " if change.base_known else ""
     return (
         f"{change.name} {was}is {shown(change.ours)} on '{names.ours}' "
-        f"and {shown(change.theirs)} on '{names.theirs}'"
-    )
-
-
-def _two_values(change: PropertyConflict, names: SideNames) -> str:
-    return (
-        f"{change.name} is {shown(change.ours)} on '{names.ours}' "
         f"and {shown(change.theirs)} on '{names.theirs}'"
     )
 
@@ -273,10 +267,7 @@ class MergeResult:
             "source_commit_id": self.source_commit,
             "base_commit_ids": list(self.base_commits),
             "commit": self.commit.to_dict() if self.commit is not None else None,
-            "changes": {
-                key: {"inserted": c.inserted, "updated": c.updated, "deleted": c.deleted}
-                for key, c in self.changes.items()
-            },
+            "changes": {key: asdict(change) for key, change in self.changes.items()},
             "merge_conflicts": [c.to_dict() for c in self.conflicts],
         }
         if self.dry_run:

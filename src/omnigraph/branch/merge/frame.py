@@ -3,7 +3,7 @@
     rows of a state, its declaration -> [frame] -> rows in the columns of the schema to come
 
 A value that the type to come does not hold is null there. Its text then stands in a column beside
-it, so that it still differs from other values, is taken along with its side, and can be told.
+it, so that it still differs from other values, is taken along with its side, and can be reported.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class MergeFrame:
         if was is None or arrow_type(was.type) == arrow_type(prop.type):
             return pa.nulls(rows.num_rows, pa.string())
         values = rows.column(was.name).combine_chunks()
-        lost = misfits(values, arrow_type(prop.type))
-        return pc.if_else(lost, json_text(values).cast(pa.string()), pa.scalar(None, pa.string()))
+        misfit = misfits(values, arrow_type(prop.type))
+        return pc.if_else(misfit, json_text(values).cast(pa.string()), pa.scalar(None, pa.string()))
 
     def misfits(self, ids: pa.Array, images: MergeImages) -> Iterator[tuple[str, str, str]]:
         """Ids, properties and texts of values that have no place here."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from omnigraph.branch.delta import RowDelta, table_delta
+from omnigraph.branch.delta import RowDelta, TableSide, table_delta
 from omnigraph.branch.types import ComparedTypes
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
@@ -67,7 +67,7 @@ class History:
         key = (snapshot.schema_hash, self._is_whole(snapshot))
         if key not in self._types:
             types = self.catalog(snapshot).types()
-            self._types[key] = {(t.id, t.incarnation): t for t in types}
+            self._types[key] = {t.stable_id: t for t in types}
         return self._types[key].get(type_id)
 
     def _is_whole(self, snapshot: Snapshot) -> bool:
@@ -111,14 +111,7 @@ class History:
 
     def table(self, snapshot: Snapshot, type_id: TypeId) -> Table | None:
         """A table, opened."""
-        pin = self.pin(snapshot, type_id)
-        return self._repository.table(pin) if pin is not None else None
-
-    def open(self, type_id: TypeId, snapshot: Snapshot) -> None:
-        """Open a table ahead of threads that are going to read it at the same time."""
-        pin = self.pin(snapshot, type_id)
-        if pin is not None:
-            self._repository.table(pin)
+        return self._repository.table_if(self.pin(snapshot, type_id))
 
     def delta(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
         """What changed in one table between two snapshots."""
@@ -129,16 +122,14 @@ class History:
 
     def _made(self, type_id: TypeId, before: Snapshot, after: Snapshot) -> RowDelta:
         types = ComparedTypes(before=self.type(before, type_id), after=self.type(after, type_id))
-        pins = self.pin(before, type_id), self.pin(after, type_id)
-        names = [pin.name if pin is not None else None for pin in pins]
-        if names[0] == names[1] and types.before == types.after:
+        same_rows = self.version(before, type_id) == self.version(after, type_id)
+        if same_rows and types.before == types.after:
             return _nothing(types)
-        tables = [self._repository.table(pin) if pin is not None else None for pin in pins]
-        return table_delta(tables[0], tables[1], types)
+        return table_delta(self.table(before, type_id), self.table(after, type_id), types)
 
-    def bases(self, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
-        """The best common ancestors of two snapshots."""
-        return best_ancestors(self._repository, one, other)
+    def bases(self, some: Sequence[Snapshot], one: Snapshot) -> list[Snapshot]:
+        """The best common ancestors of a snapshot and each of some others."""
+        return shared_ancestors(self._repository, some, one)
 
 
 def best_ancestors(repository: Repository, one: Snapshot, other: Snapshot) -> tuple[Snapshot, ...]:
@@ -148,11 +139,20 @@ def best_ancestors(repository: Repository, one: Snapshot, other: Snapshot) -> tu
     return tuple(known.get(c.id) or lineage.snapshot(c.place) for c in found)
 
 
+def shared_ancestors(
+    repository: Repository, some: Sequence[Snapshot], one: Snapshot
+) -> list[Snapshot]:
+    """The best common ancestors of a snapshot and each of some others, every one once."""
+    found = (base for other in some for base in best_ancestors(repository, other, one))
+    return list({base.head.id: base for base in found}.values())
+
+
 def _nothing(types: ComparedTypes) -> RowDelta:
     """Two versions that are one."""
     places, ops = np.empty(0, np.int64), np.empty(0, np.int8)
+    side = TableSide(table=None, cached=None)
     return RowDelta(
-        types=types, tables=(None, None), ids=NO_IDS, ops=ops, before=places, after=places
+        types=types, sides=(side, side), ids=NO_IDS, ops=ops, before=places, after=places
     )
 
 

@@ -1,6 +1,6 @@
 """Decisions about conflicts: keep ours, take theirs, go back to the base, or a value of one's own.
 
-    verdict -> [resolve] -> verdict without the conflicts that were decided
+    decisions per row -> [resolve] -> the same without the conflicts that a user decided
 
 A resolution file is JSON lines, or one JSON array of the same objects:
 
@@ -96,9 +96,7 @@ class Decisions:
     resolutions: Mapping[EntityName, Resolution] = field(
         default_factory=dict[EntityName, Resolution]
     )
-    schema: Mapping[SchemaName, Take] = field(default_factory=dict[SchemaName, Take])
-    places: Mapping[SchemaName, str] = field(default_factory=dict[SchemaName, str])
-    """Where decisions about the schema were written."""
+    schema: Mapping[SchemaName, Resolution] = field(default_factory=dict[SchemaName, Resolution])
 
     @staticmethod
     def of(prefer: str | None, resolutions: Iterable[Resolution]) -> Decisions:
@@ -106,8 +104,7 @@ class Decisions:
         if prefer not in (None, "ours", "theirs"):
             raise UsageError(f"not a side: {prefer!r}", hint="prefer 'ours' or 'theirs'")
         found: dict[EntityName, Resolution] = {}
-        schema: dict[SchemaName, Take] = {}
-        places: dict[SchemaName, str] = {}
+        schema: dict[SchemaName, Resolution] = {}
         for resolution in resolutions:
             subject = resolution.entity
             if subject in found or subject in schema:
@@ -117,9 +114,9 @@ class Decisions:
             elif resolution.take is None or resolution.take is Take.BASE:
                 raise _refused(resolution.place, f"{subject}: take ours or theirs")
             else:
-                schema[subject], places[subject] = resolution.take, resolution.place
+                schema[subject] = resolution
         side = Take(prefer) if prefer else None
-        return Decisions(prefer=side, resolutions=found, schema=schema, places=places)
+        return Decisions(prefer=side, resolutions=found, schema=schema)
 
     @property
     def any(self) -> bool:
@@ -127,22 +124,22 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """A verdict after all decisions."""
+class ResolvedRows:
+    """A table after all decisions of the user."""
 
-    verdict: RowDecision
+    decided: RowDecision
     given: MergeImages | None
     """Values that the user gave; the fourth state of ``assemble``."""
     used: frozenset[EntityName]
     """Entities whose resolution was needed."""
 
 
-def settle(sides: TableSides, verdict: RowDecision, decisions: Decisions) -> Settled:
-    """Apply decisions to a table; what stays ``contested`` is still open."""
-    rows = verdict.conflicts
+def resolve_rows(sides: TableSides, decided: RowDecision, decisions: Decisions) -> ResolvedRows:
+    """Apply decisions of the user to a table; what stays ``contested`` is still open."""
+    rows = decided.conflicts
     if not len(rows) or not decisions.any:
-        return Settled(verdict=verdict, given=None, used=frozenset())
-    work = _Settling(sides, verdict)
+        return ResolvedRows(decided=decided, given=None, used=frozenset())
+    work = _Resolving(sides, decided)
     graph_type, used = sides.type, set[EntityName]()
     for row in rows.tolist():
         entity = EntityName(
@@ -154,21 +151,21 @@ def settle(sides: TableSides, verdict: RowDecision, decisions: Decisions) -> Set
             work.resolve(row, resolution)
         if decisions.prefer is not None:
             work.prefer(row, decisions.prefer)
-    return Settled(verdict=work.verdict(), given=work.given(), used=frozenset(used))
+    return ResolvedRows(decided=work.result(), given=work.given(), used=frozenset(used))
 
 
-class _Settling:
-    """The arrays of a verdict while decisions are written into them."""
+class _Resolving:
+    """The arrays of a ``RowDecision`` while decisions of the user are written into them."""
 
-    def __init__(self, sides: TableSides, verdict: RowDecision) -> None:
+    def __init__(self, sides: TableSides, decided: RowDecision) -> None:
         self._sides = sides
-        self._presence = verdict.presence.copy()
-        self._choices: dict[str, Choices] = {n: c.copy() for n, c in verdict.choices.items()}
-        self._disputed = {n: mask.copy() for n, mask in verdict.disputed.items()}
-        self._contested = verdict.contested.copy()
+        self._presence = decided.presence.copy()
+        self._choices: dict[str, Choices] = {n: c.copy() for n, c in decided.choices.items()}
+        self._disputed = {n: mask.copy() for n, mask in decided.disputed.items()}
+        self._contested = decided.contested.copy()
         self._given: dict[str, dict[int, Any]] = {}
 
-    def verdict(self) -> RowDecision:
+    def result(self) -> RowDecision:
         return RowDecision(
             presence=self._presence,
             choices=self._choices,
@@ -270,7 +267,7 @@ def leftover(
     """Refuse resolutions of what is not in conflict."""
     entities, subjects = set(used), set(named)
     extra = [(str(e), r.place) for e, r in decisions.resolutions.items() if e not in entities]
-    extra += [(str(s), decisions.places[s]) for s in decisions.schema if s not in subjects]
+    extra += [(str(s), r.place) for s, r in decisions.schema.items() if s not in subjects]
     if extra:
         subject, place = extra[0]
         raise _refused(

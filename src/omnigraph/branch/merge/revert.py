@@ -3,7 +3,7 @@
     commit -> merge with base = the commit, theirs = its first parent -> [publish]
 
 What the commit changed and was not changed since goes back to what it was. What was
-changed since is a conflict, told and decided as in a merge. A merge commit goes back to its
+changed since is a conflict, reported and decided as in a merge. A merge commit goes back to its
 first parent: what came from the other branch is taken out.
 """
 
@@ -50,8 +50,7 @@ def revert(
     """
     branch = check_branch_name(branch)
     check_lineage_text(actor, message)
-    if granularity not in list(Granularity):
-        raise UsageError(f"not a granularity: {granularity!r}", hint="say 'property' or 'row'")
+    wanted = Granularity.of(granularity)
     decisions = Decisions.of(prefer, as_resolutions(resolutions))
     if isinstance(commit, str):
         commit = find_commit(repository, Target(branch=branch, commit=commit))
@@ -69,7 +68,7 @@ def revert(
         repository.lineage.snapshot(parents[0].place),
         base=repository.lineage.snapshot(commit.place),
         names=SideNames(ours=branch, theirs=f"before {short}"),
-        granularity=Granularity(granularity),
+        granularity=wanted,
         decisions=decisions,
     )
     places = (commit.place, parents[0].place)
@@ -77,7 +76,7 @@ def revert(
     def prepare(txn: WriteTxn) -> GraphDelta | Adoption:
         # What is still in memory of a state that was reclaimed is not enough to go back to it.
         swept = txn.snapshot.swept
-        if branch != MAIN:  # Main is told of every cleanup, a branch that is new is not.
+        if branch != MAIN:  # Main hears of every cleanup; a new branch may not have.
             swept = max(swept, repository.head(MAIN).snapshot.swept)
         for place in places:
             check_kept(repository, place, swept)

@@ -1,31 +1,30 @@
-"""Broken rules of the schema as conflicts: which entities take part, and what to undo.
+"""BrokenRule rules of the schema as conflicts: which entities take part, and what to undo.
 
-    delta -> the one validator -> violations -> [rules] -> conflicts, or changes to take back
+    delta -> the one validator -> violations -> [rules] -> conflicts, or changes to undo
 
 Two sides can be right each for itself and wrong together: one deletes a node, the other draws an
-edge to it. The validator finds that; here it is told which entities take part and which side
-changed them. A decision for one side takes back what the other side did to them.
+edge to it. The validator finds that; this module says which entities take part and which side
+changed them. A decision for one side undoes what the other side did to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.branch.merge.conflicts import ConflictKind, EntityName, MergeConflict, SideNames
+from omnigraph.branch.merge.conflicts import ConflictKind, EntityName, MergeConflict
 from omnigraph.branch.merge.images import MergeImages
 from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
 from omnigraph.branch.merge.schemas import OneSchema
 from omnigraph.branch.merge.tables import NOTHING, MergePlan, TablePlan, Undo
 from omnigraph.errors import Violation
 from omnigraph.rules.findings import out_of_bounds
-from omnigraph.rules.table_delta import CommittedState
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.catalog import Catalog, GraphType
+from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.migrate.facts import ConstraintRule, Fact, Thing, Things
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
 from omnigraph.schema.migrate.steps import MISSING
@@ -39,57 +38,29 @@ class CheckedMerge:
     plan: MergePlan
     delta: GraphDelta
 
-    @property
-    def names(self) -> SideNames:
-        return self.plan.names
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.plan.catalog
-
-    @property
-    def state(self) -> CommittedState:
-        """Ours under the schema to come."""
-        return self.plan.one.lens
-
-    def rows(self, table_key: str, ids: Iterable[str], columns: tuple[str, ...]) -> list[Any]:
-        """Entities as they will be: from the delta, else as they are committed."""
-        wanted = list(ids)
-        found: dict[str, Any] = {}
-        if self.state.row_count(table_key) and wanted:
-            asked = pa.array(wanted, pa.string())
-            table = self.state.lookup(table_key, "id", asked, ("id", *columns))
-            found = {row["id"]: row for row in table.to_pylist()}
-        own = self.delta.tables.get(table_key)
-        if own is not None:
-            for entity_id in own.removed.to_pylist():
-                found.pop(entity_id, None)
-            table = own.rows.select(["id", *columns])
-            found |= {r["id"]: r for r in table.to_pylist() if r["id"] in set(wanted)}
-        return [found[i] for i in wanted if i in found]
-
     def having(
-        self, table_key: str, column: str, value: Any, columns: tuple[str, ...]
+        self, table_key: str, column: str, values: Sequence[Any], columns: tuple[str, ...] = ()
     ) -> list[Any]:
-        """Entities with a value, as they will be."""
-        own = self.delta.tables.get(table_key)
+        """Entities with one of these values, as they will be: as committed, unless the delta
+        touches them, and from the delta."""
+        names = tuple(dict.fromkeys(("id", column, *columns)))
         found: dict[str, Any] = {}
-        if self.state.row_count(table_key):
-            kind = table_schema(self.catalog.table(table_key)).field(column).type
-            names = tuple(dict.fromkeys(("id", column, *columns)))
-            table = self.state.lookup(table_key, column, pa.array([value], kind), names)
+        ours = self.plan.one.view
+        if ours.row_count(table_key):
+            kind = table_schema(self.plan.catalog.table(table_key)).field(column).type
+            table = ours.lookup(table_key, column, pa.array(values, kind), names)
             found = {row["id"]: row for row in table.to_pylist()}
+        own = self.delta.tables.get(table_key)
         if own is not None:
             touched = {*own.removed.to_pylist(), *own.rows.column("id").to_pylist()}
             found = {i: row for i, row in found.items() if i not in touched}
-            names = tuple(dict.fromkeys(("id", column, *columns)))
             rows = own.rows.select(list(names)).to_pylist()
-            found |= {r["id"]: r for r in rows if r[column] == value}
+            found |= {r["id"]: r for r in rows if r[column] in values}
         return list(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broken:
+class BrokenRule:
     """A broken rule as a conflict, with the facts of the schema behind it that a side changed."""
 
     conflict: MergeConflict
@@ -103,12 +74,12 @@ class Broken:
         return replace(whole, property_name=c.schema_property), whole
 
 
-def rule_conflicts(violations: Sequence[Violation], checked: CheckedMerge) -> list[Broken]:
+def rule_conflicts(violations: Sequence[Violation], checked: CheckedMerge) -> list[BrokenRule]:
     """Every violation as a conflict, each once."""
-    found: dict[tuple[ConflictKind, tuple[EntityName, ...], str], Broken] = {}
+    found: dict[tuple[ConflictKind, tuple[EntityName, ...], str], BrokenRule] = {}
     bounded: set[str] = set()
     for violation in violations:
-        facts = rulers(violation, checked.plan.one)
+        facts = changed_facts(violation, checked.plan.one)
         match violation.rule:
             case "endpoint":
                 conflicts = [_orphan(violation, checked)]
@@ -129,33 +100,33 @@ def rule_conflicts(violations: Sequence[Violation], checked: CheckedMerge) -> li
                     schema_property=violation.property_name,
                 )
             key = (conflict.kind, conflict.entities, conflict.message)
-            found.setdefault(key, Broken(conflict=conflict, facts=facts))
+            found.setdefault(key, BrokenRule(conflict=conflict, facts=facts))
     return list(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ruling:
-    """What decisions about broken rules come to."""
+class RuleDecisions:
+    """What the user's decisions do about broken rules."""
 
     undo: Mapping[str, Undo]
-    """Everything that is taken back now, by table key."""
+    """Everything that is undone now, by table key."""
     choices: SchemaChoices
     left: Sequence[MergeConflict]
-    """What no decision settles."""
+    """What no decision covers."""
     used: frozenset[EntityName]
     """Entities whose resolution was used."""
     named: frozenset[SchemaName]
     """Types and properties whose resolution was used."""
 
 
-def ruled(
-    broken: Sequence[Broken],
+def decide_rules(
+    broken: Sequence[BrokenRule],
     decisions: Decisions,
     undo: Mapping[str, Undo],
     choices: SchemaChoices,
     plan: MergePlan,
-) -> Ruling:
-    """Decide what decisions decide. What they take back already may settle several at once."""
+) -> RuleDecisions:
+    """Apply decisions to broken rules. What they undo already may repair several at once."""
     result, left = dict(undo), list[MergeConflict]()
     used, named = set[EntityName](), set[SchemaName]()
     decided = choices.facts  # Before this call: several rows may break one rule.
@@ -166,14 +137,14 @@ def ruled(
         named |= set(subjects)
         takes = {decisions.resolutions[e].take for e in entities}
         if not takes:
-            takes = {decisions.schema[s] for s in subjects[:1]} or {decisions.prefer}
+            takes = {decisions.schema[s].take for s in subjects[:1]} or {decisions.prefer}
         take = takes.pop() if len(takes) == 1 else None
-        side = _SIDES.get(take) if take is not None else None
+        side = SIDES.get(take) if take is not None else None
         if side is not None and item.facts and all(side not in by for by in item.facts.values()):
-            # The rule is the other side's alone: it is not taken.
-            fresh = {fact: by for fact, by in item.facts.items() if fact not in decided}
+            # Only the other side changed the rule: this side's version of it holds.
+            fresh = [fact for fact in item.facts if fact not in decided]
             if fresh:
-                choices = overruled(choices, fresh, side)
+                choices = replace(choices, facts={**choices.facts, **dict.fromkeys(fresh, side)})
                 continue
         more = _more(item.conflict.entities, take, undo, plan)
         if not more:
@@ -183,7 +154,7 @@ def ruled(
             result[key] = Undo(
                 of_theirs=known.of_theirs | own.of_theirs, of_ours=known.of_ours | own.of_ours
             )
-    return Ruling(
+    return RuleDecisions(
         undo=result,
         choices=choices,
         left=left,
@@ -192,7 +163,7 @@ def ruled(
     )
 
 
-_SIDES: Mapping[Take, Prefer] = {Take.OURS: "ours", Take.THEIRS: "theirs"}
+SIDES: Mapping[Take, Prefer] = {Take.OURS: "ours", Take.THEIRS: "theirs"}
 
 
 def _more(
@@ -220,11 +191,11 @@ def _more(
 
 
 def _orphan(violation: Violation, checked: CheckedMerge) -> MergeConflict:
-    edge_type = checked.catalog.edges[violation.type_name]
+    edge_type = checked.plan.catalog.edges[violation.type_name]
     edge = _entity(violation)
     column = violation.property_name or "src"
     node_name = edge_type.source if column == "src" else edge_type.target
-    rows = checked.rows(edge.table_key, [edge.id], (column,))
+    rows = checked.having(edge.table_key, "id", [edge.id], (column,))
     ends = [EntityName(kind="node", type_name=node_name, id=row[column]) for row in rows]
     missing = str(ends[0]) if ends else f"a {node_name}"
     message = (
@@ -234,16 +205,17 @@ def _orphan(violation: Violation, checked: CheckedMerge) -> MergeConflict:
 
 
 def _unique(violation: Violation, checked: CheckedMerge) -> MergeConflict:
-    entity, graph_type = _entity(violation), _type(violation, checked)
+    entity = _entity(violation)
+    graph_type = checked.plan.catalog.table(entity.table_key)
     holders: dict[str, None] = {}
     name = violation.property_name
     for group in graph_type.unique:
         if name is not None and group != (name,):
             continue
-        for row in checked.rows(entity.table_key, [entity.id], group):
+        for row in checked.having(entity.table_key, "id", [entity.id], group):
             if any(row[m] is None for m in group):
                 continue
-            others = checked.having(entity.table_key, group[0], row[group[0]], group)
+            others = checked.having(entity.table_key, group[0], [row[group[0]]], group)
             same = [o["id"] for o in others if all(o[m] == row[m] for m in group)]
             holders |= dict.fromkeys(i for i in same if i != entity.id)
     others = [replace(entity, id=i) for i in holders]
@@ -254,16 +226,16 @@ def _unique(violation: Violation, checked: CheckedMerge) -> MergeConflict:
 
 def _cardinality(violation: Violation, checked: CheckedMerge) -> list[MergeConflict]:
     """All sources of an edge type whose number of edges is wrong, each with its edges."""
-    edge_type = checked.catalog.edges[violation.type_name]
+    edge_type = checked.plan.catalog.edges[violation.type_name]
     plan = checked.plan.at(edge_type.table_key)
     touched = _edges_touched(plan) if plan is not None else {}
     low, high = edge_type.cardinality.low, edge_type.cardinality.high
     found: list[MergeConflict] = []
     for source, ids in touched.items():
-        edges = checked.having(edge_type.table_key, "src", source, ("src",))
+        edges = checked.having(edge_type.table_key, "src", [source])
         if low <= len(edges) and (high is None or len(edges) <= high):
             continue
-        if not checked.rows(f"node:{edge_type.source}", [source], ()):
+        if not checked.having(f"node:{edge_type.source}", "id", [source]):
             continue
         entities = [EntityName(kind="edge", type_name=edge_type.name, id=i) for i in sorted(ids)]
         message = out_of_bounds(edge_type, source, len(edges))
@@ -310,27 +282,27 @@ def _made(
     message: str,
     checked: CheckedMerge,
 ) -> MergeConflict:
-    told = [text for e in entities if (text := _who(e, checked))]
+    changes = [text for e in entities if (text := _changed_text(e, checked))]
     return MergeConflict(
         kind=kind,
         entity_kind=violation.entity_kind,
         type_name=violation.type_name,
         entity_id=violation.entity_id,
-        message=f"{message} ({'; '.join(told[:4])})" if told else message,
+        message=f"{message} ({'; '.join(changes[:4])})" if changes else message,
         entities=tuple(entities),
     )
 
 
-def _who(entity: EntityName, checked: CheckedMerge) -> str | None:
-    """Which side did something to an entity."""
+def _changed_text(entity: EntityName, checked: CheckedMerge) -> str | None:
+    """Which sides changed an entity, in words."""
     plan = checked.plan.at(entity.table_key)
     if plan is None:
         return None
     by = [
         f"'{name}'"
         for name, changed in (
-            (checked.names.ours, plan.changed_by_ours(entity.id)),
-            (checked.names.theirs, plan.changed_by_theirs(entity.id)),
+            (checked.plan.names.ours, plan.changed_by_ours(entity.id)),
+            (checked.plan.names.theirs, plan.changed_by_theirs(entity.id)),
         )
         if changed
     ]
@@ -345,21 +317,17 @@ def _entity(violation: Violation) -> EntityName:
     )
 
 
-def _type(violation: Violation, checked: CheckedMerge) -> GraphType:
-    return checked.catalog.table(f"{violation.entity_kind}:{violation.type_name}")
-
-
-# -- rulings ---------------------------------------------------------------------------------------
-# Whose rule it is that rows break: a side may have brought it since the base.
+# -- changed facts ---------------------------------------------------------------------------------
+# Which side changed the rule that rows break, if one did so since the base.
 #
-# violation -> [rulings] -> the facts of the schema behind it, and the sides that changed them
+# violation -> [changed facts] -> the facts of the schema behind it, and the sides that changed them
 
 
 FactOf = tuple[int, Fact]
 """A fact with the number of the thing that it is about."""
 
 
-def rulers(violation: Violation, one: OneSchema) -> dict[FactOf, frozenset[Prefer]]:
+def changed_facts(violation: Violation, one: OneSchema) -> dict[FactOf, frozenset[Prefer]]:
     """The facts behind a broken rule that a side changed since the base, and which side."""
     graph_type = one.schema.catalog.table(f"{violation.entity_kind}:{violation.type_name}")
     found: dict[FactOf, frozenset[Prefer]] = {}
@@ -368,13 +336,6 @@ def rulers(violation: Violation, one: OneSchema) -> dict[FactOf, frozenset[Prefe
         if sides:
             found[number, fact] = sides
     return found
-
-
-def overruled(
-    choices: SchemaChoices, facts: Mapping[FactOf, frozenset[Prefer]], side: Prefer
-) -> SchemaChoices:
-    """The same choices, and these facts as a side has them."""
-    return replace(choices, facts={**choices.facts, **dict.fromkeys(facts, side)})
 
 
 def _facts(violation: Violation, graph_type: GraphType, merged: Things) -> Iterator[FactOf]:

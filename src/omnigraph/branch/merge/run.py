@@ -4,7 +4,7 @@
 
 The source is pinned once. The target is whatever the write machine pins: when a race is lost the
 whole merge is made again on the newer head, so it always rests on the state that it replaces. What
-breaks a rule comes back from the one validator and is told as conflicts.
+breaks a rule comes back from the one validator as conflicts.
 """
 
 from __future__ import annotations
@@ -31,23 +31,29 @@ from omnigraph.branch.merge.resolve import (
     as_resolutions,
     leftover,
 )
-from omnigraph.branch.merge.rules import Broken, CheckedMerge, rule_conflicts, ruled
-from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema, with_kept
+from omnigraph.branch.merge.rules import (
+    SIDES,
+    BrokenRule,
+    CheckedMerge,
+    decide_rules,
+    rule_conflicts,
+)
+from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema
 from omnigraph.branch.merge.tables import MergePlan, Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
-from omnigraph.manifest.kept import telling_reclaimed
+from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
 from omnigraph.manifest.targets import Target, resolve
 from omnigraph.schema.migrate.reconcile import Prefer, SchemaChoices
 from omnigraph.write.conformity import broken_rules
-from omnigraph.write.lens import validated
 from omnigraph.write.plan import check_lineage_text
 from omnigraph.write.publish import publish
-from omnigraph.write.request import Receipt, Requires, WriteRequest
-from omnigraph.write.reshaping import accept_schema, continued
+from omnigraph.write.request import Requires, WriteRequest
+from omnigraph.write.reshaping import continued
+from omnigraph.write.schema_view import validated
 from omnigraph.write.stage import changes_of, work_of
 from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
 from omnigraph.write.validate import validate
@@ -72,8 +78,7 @@ def merge(
     returns them.
     """
     into = check_branch_name(into)
-    if granularity not in list(Granularity):
-        raise UsageError(f"not a granularity: {granularity!r}", hint="say 'property' or 'row'")
+    wanted = Granularity.of(granularity)
     check_lineage_text(actor, message)
     decisions = Decisions.of(prefer, as_resolutions(resolutions))
     name = source if isinstance(source, str) else source.branch
@@ -84,7 +89,7 @@ def merge(
         repository,
         theirs,
         names=SideNames(ours=into, theirs=name.strip()),
-        granularity=Granularity(granularity),
+        granularity=wanted,
         decisions=decisions,
     )
     request = WriteRequest(
@@ -150,7 +155,7 @@ class ThreeWay:
             changes = Diff(self._repository, ours, self.theirs).counts
             return Adoption(snapshot=self.theirs, changes=changes)
         self.prepared = replace(self.prepared, outcome=MergeOutcome.MERGED)
-        with telling_reclaimed(self._repository, self.theirs, *bases):
+        with reporting_reclaimed(self._repository, self.theirs, *bases):
             return self._three_way(txn, bases)
 
     def _bases(self, ours: Snapshot) -> tuple[Snapshot, ...]:
@@ -159,7 +164,7 @@ class ThreeWay:
         return best_ancestors(self._repository, ours, self.theirs)
 
     def _three_way(self, txn: WriteTxn, bases: Sequence[Snapshot]) -> GraphDelta:
-        """Decide, and take back what decisions take back, until no rule is broken."""
+        """Decide, and undo what decisions undo, until no rule is broken."""
         schemas = MergeSchemas(self._repository, txn, bases, self.theirs, self.names)
         same_schema = txn.snapshot.schema_hash == self.theirs.schema_hash
         choices, named = self._choices(schemas)
@@ -180,41 +185,38 @@ class ThreeWay:
             conflicts = plan.conflicts()
             used |= plan.used()
             checked = CheckedMerge(plan=plan, delta=delta)
-            broken: list[Broken] = []
+            broken: list[BrokenRule] = []
             if conflicts or self._decisions.any or not same_schema:
                 broken = self._broken(checked, undo)
             if conflicts:
-                # Conflicts of rules are told with the others as far as they can be known already.
+                # Broken rules are reported with them, as far as they are known by now.
                 raise self._refusal([*conflicts, *(b.conflict for b in broken)], used, named)
             if not broken:
                 break
-            ruling = ruled(broken, self._decisions, undo, choices, plan)
-            used |= ruling.used
-            named |= ruling.named
-            if ruling.left:
-                raise self._refusal(ruling.left, used, named)
-            # Every round takes more back or overrules more, so there is a last one.
-            undo, choices = ruling.undo, ruling.choices
+            decided = decide_rules(broken, self._decisions, undo, choices, plan)
+            used |= decided.used
+            named |= decided.named
+            if decided.left:
+                raise self._refusal(decided.left, used, named)
+            # Every round undoes more changes or drops more rules, so there is a last one.
+            undo, choices = decided.undo, decided.choices
         leftover(self._decisions, used, named)
         if self.prepared is not None:
             self.prepared = replace(self.prepared, checked=checked)
         if delta.schema is not None:
-            accept_schema(self._repository, delta.schema)
+            self._repository.accept(delta.schema)
         return delta
 
     def _choices(self, schemas: MergeSchemas) -> tuple[SchemaChoices, set[SchemaName]]:
         """What was decided about the schema beforehand."""
-        prefer = self._decisions.prefer
         things: dict[int, Prefer] = {}
-        for subject, take in self._decisions.schema.items():
+        for subject, resolution in self._decisions.schema.items():
             number = schemas.numbered(subject.kind, subject.type_name, subject.property_name)
             if number is not None:
-                things[number] = "ours" if take is Take.OURS else "theirs"
-        side: Prefer | None = None
-        if prefer is not None:
-            side = "ours" if prefer is Take.OURS else "theirs"
-        told = schemas.under(SchemaChoices()).conflicts if things else ()
-        named = {n for c in told for n in _subjects(c)}
+                things[number] = "ours" if resolution.take is Take.OURS else "theirs"
+        open_conflicts = schemas.under(SchemaChoices()).conflicts if things else ()
+        named = {n for c in open_conflicts for n in _subjects(c)}
+        side = SIDES.get(self._decisions.prefer) if self._decisions.prefer else None
         return SchemaChoices(prefer=side, things=things), named
 
     def _one_schema(
@@ -226,29 +228,29 @@ class ThreeWay:
             # What does not fit together may do so with what goes on because its rows changed.
             if one.conflicts and one.is_schema:
                 raise self._refusal(one.conflicts, set(), set(self._decisions.schema))
-            lost = schemas.lost(one, choices)
-            named |= {n for item, _ in lost for n in _subjects(item.told(self.names))}
-            left = [item.told(self.names) for item, side in lost if side is None]
+            dropped = schemas.dropped_changes(one, choices)
+            named |= {n for item, _ in dropped for n in _subjects(item.conflict(self.names))}
+            left = [item.conflict(self.names) for item, side in dropped if side is None]
             if left:
                 raise self._refusal(left, set(), set(self._decisions.schema))
-            kept = [item for item, side in lost if side == item.side]
-            if not kept:
+            restored = {item.number for item, side in dropped if side == item.side}
+            if not restored:
                 if one.conflicts:
                     raise self._refusal(one.conflicts, set(), set(self._decisions.schema))
                 return choices, one
-            choices = with_kept(choices, kept)
+            choices = replace(choices, kept=choices.kept | restored)
 
-    def _broken(self, checked: CheckedMerge, undo: Mapping[str, Undo]) -> list[Broken]:
+    def _broken(self, checked: CheckedMerge, undo: Mapping[str, Undo]) -> list[BrokenRule]:
         """All rules that the result breaks: in what is written, and in what is left alone."""
         plan, delta, one = checked.plan, checked.delta, checked.plan.one
         violations = plan.misfits(undo)
         try:
-            validate(plan.catalog, delta, one.lens, violations_max=sys.maxsize)
+            validate(plan.catalog, delta, one.view, violations_max=sys.maxsize)
         except ConstraintError as e:
             violations += e.violations
         if one.changes:
             pairs = continued(one.txn.schema.catalog, plan.catalog)
-            violations += broken_rules(one.lens, pairs, delta, violations_max=sys.maxsize)[0]
+            violations += broken_rules(one.view, pairs, delta, violations_max=sys.maxsize)[0]
         return rule_conflicts(_without_echoes(violations), checked)
 
     def _refusal(
@@ -263,7 +265,7 @@ class ThreeWay:
         return refusal(left, self.names)
 
     def conflicts_of(self, error: ConstraintError) -> MergeConflictError:
-        """Broken rules, as the write machine met them, as conflicts."""
+        """BrokenRule rules, as the write machine met them, as conflicts."""
         checked = self.prepared.checked if self.prepared is not None else None
         if checked is None:
             raise error
@@ -295,6 +297,7 @@ def carry_out(
         if dry_run:
             return _result(work, request, None, _look(repository, work, request), dry_run=True)
         receipt = publish(repository, request)
+        return _result(work, request, receipt.commit, receipt.changes, dry_run=False)
     except NothingToDoError:
         return _result(work, request, None, {}, dry_run=dry_run)
     except ConstraintError as e:
@@ -304,7 +307,6 @@ def carry_out(
             raise
         result = _result(work, request, None, {}, dry_run=True)
         return replace(result, outcome=MergeOutcome.CONFLICTS, conflicts=e.conflicts)
-    return _published(work, request, receipt)
 
 
 def _look(
@@ -321,10 +323,6 @@ def _look(
     except ConstraintError as e:
         raise work.conflicts_of(e) from e
     return changes_of(work_of(delta, found), txn.snapshot, delta.schema)
-
-
-def _published(work: ThreeWay, request: WriteRequest, receipt: Receipt) -> MergeResult:
-    return _result(work, request, receipt.commit, receipt.changes, dry_run=False)
 
 
 def _result(

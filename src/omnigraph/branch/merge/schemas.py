@@ -2,7 +2,7 @@
 
     bases, ours, theirs, choices -> reconcile -> [one schema] -> rows are read in its columns
 
-Nothing is written here. What does not fit together is told as conflicts, and what was decided about
+Nothing is written here. What does not fit together becomes conflicts, and what was decided about
 them makes another schema: a fact of the other side, or something that goes on although it was
 dropped (ADR 0019).
 """
@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from omnigraph.branch.merge.bases import SideChanges, changes_since
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, SideNames
-from omnigraph.branch.merge.history import History, best_ancestors
+from omnigraph.branch.merge.history import History, shared_ancestors
 from omnigraph.branch.merge.images import MergeProperty, same
 from omnigraph.errors import SchemaError
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.schemas import AcceptedSchema, claim_numbers
+from omnigraph.manifest.schemas import AcceptedSchema, NumberClaim
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType, Property
 from omnigraph.schema.migrate.columns import LateBackfill
@@ -36,8 +36,7 @@ from omnigraph.schema.migrate.reconcile import (
     reconcile,
     virtual_base,
 )
-from omnigraph.write.lens import Lens, backfills_of
-from omnigraph.write.reshaping import named_schema
+from omnigraph.write.schema_view import SchemaView, backfills_of
 from omnigraph.write.txn import WriteTxn
 
 
@@ -63,9 +62,9 @@ class OneSchema:
         return before.catalog != after.catalog or before.catalog.aliases != after.catalog.aliases
 
     @cached_property
-    def lens(self) -> Lens:
+    def view(self) -> SchemaView:
         """Ours as the schema to come shows it."""
-        return Lens.over(self.txn, self.schema.catalog, self.history.backfills)
+        return SchemaView.over(self.txn, self.schema.catalog, self.history.backfills)
 
     @cached_property
     def ours(self) -> Things:
@@ -97,7 +96,7 @@ class MergeSchemas:
         self._ours = SchemaText(catalog=txn.schema.catalog, source=txn.schema.source)
         other = repository.schema(theirs.schema_hash)
         self._other = SchemaText(catalog=other.catalog, source=other.source)
-        self._claimed: tuple[int, int] | None = None
+        self._numbers = NumberClaim(repository.objects)
 
     @cached_property
     def _known(self) -> Mapping[int, int]:
@@ -114,11 +113,7 @@ class MergeSchemas:
         """What several common ancestors say, made one."""
         made = self._things(snapshots[0])
         for number in range(1, len(snapshots)):
-            older: dict[str, Snapshot] = {}
-            for earlier in snapshots[:number]:
-                found = best_ancestors(self._repository, earlier, snapshots[number])
-                older.update((snapshot.head.id, snapshot) for snapshot in found)
-            bases = list(older.values())
+            bases = shared_ancestors(self._repository, snapshots[:number], snapshots[number])
             made = virtual_base(
                 lambda bases=bases: self._ancestor(bases), made, self._things(snapshots[number])
             )
@@ -145,11 +140,7 @@ class MergeSchemas:
         """The schema to come, by what was decided."""
         found = reconcile(self._base, self._ours, self._other, choices=choices)
         if found.numbers_used:
-            if self._claimed is None or self._claimed[1] < found.numbers_used:
-                start = found.schema.catalog.next_id
-                first = claim_numbers(self._repository.objects, start, found.numbers_used)
-                self._claimed = (first, found.numbers_used)
-            first = self._claimed[0]
+            first = self._numbers.first(found.schema.catalog.next_id, found.numbers_used)
             found = reconcile(
                 self._base, self._ours, self._other, choices=choices, numbers_from=first
             )
@@ -174,12 +165,12 @@ class MergeSchemas:
             schema=(
                 self._txn.schema
                 if catalog is self._ours.catalog
-                else named_schema(catalog, found.schema.source)
+                else AcceptedSchema.of(catalog, found.schema.source)
             ),
             history=history,
             base=before,
             theirs=renumber(things_of(self._other.catalog), found.numbers),
-            conflicts=tuple(_told(c, self._names) for c in found.conflicts),
+            conflicts=tuple(_conflict(c, self._names) for c in found.conflicts),
             is_schema=found.is_schema,
         )
 
@@ -191,9 +182,11 @@ class MergeSchemas:
         }
         return {n: fill if n in base else LateBackfill.of(fill) for n, fill in fills.items()}
 
-    def lost(self, one: OneSchema, choices: SchemaChoices) -> list[tuple[Lost, Prefer | None]]:
+    def dropped_changes(
+        self, one: OneSchema, choices: SchemaChoices
+    ) -> list[tuple[DroppedChange, Prefer | None]]:
         """What one side changed and the other dropped, each with the side that was decided for."""
-        found: list[tuple[Lost, Prefer | None]] = []
+        found: list[tuple[DroppedChange, Prefer | None]] = []
         if self._txn.snapshot.schema_hash == self._theirs.schema_hash:
             return found
         plain = History(
@@ -204,13 +197,13 @@ class MergeSchemas:
             (self._txn.snapshot, "ours"),
         ]
         for snapshot, side in sides:
-            for item in lost_changes(plain, self._bases, snapshot, side, one.merged):
+            for item in dropped_changes(plain, self._bases, snapshot, side, one.merged):
                 thing = next(t[item.number] for t in (one.ours, one.theirs) if item.number in t)
                 found.append((item, choices.side(thing)))
         return found
 
 
-def _told(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
+def _conflict(conflict: SchemaConflict, names: SideNames) -> MergeConflict:
     words = {"{ours}": f"'{names.ours}'", "{theirs}": f"'{names.theirs}'"}
     message = conflict.message
     for word, name in words.items():
@@ -248,15 +241,10 @@ def _by_name(catalog: Catalog) -> dict[tuple[str, str], Property]:
     return {(t.table_key, p.name): p for t in catalog.types() for p in t.properties}
 
 
-def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
-    """The same choices, and what goes on although a side dropped it."""
-    return replace(choices, kept=choices.kept | {item.number for item in kept})
-
-
-# -- lost ------------------------------------------------------------------------------------------
+# -- dropped changes -------------------------------------------------------------------------------
 # What one side of a merge changed and the other dropped: rows of a type, values of a property.
 #
-# bases, a side, the schema to come -> [lost] -> conflicts, or what goes on all the same
+# bases, a side, the schema to come -> [dropped changes] -> conflicts, or what goes on all the same
 
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -264,7 +252,7 @@ def with_kept(choices: SchemaChoices, kept: Sequence[Lost]) -> SchemaChoices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lost:
+class DroppedChange:
     """Entities that a side changed in what the other dropped."""
 
     number: int
@@ -275,14 +263,12 @@ class Lost:
     property_name: str | None
     count: int
 
-    def told(self, names: SideNames) -> MergeConflict:
+    def conflict(self, names: SideNames) -> MergeConflict:
         """As a conflict."""
         changer, dropper = names.ours, names.theirs
         if self.side == "theirs":
             changer, dropper = dropper, changer
-        what = self.graph_type.name
-        if self.property_name is not None:
-            what = f"{what}.{self.property_name}"
+        what = ".".join(filter(None, (self.graph_type.name, self.property_name)))
         return MergeConflict(
             kind=ConflictKind.SCHEMA_CONFLICT,
             entity_kind=self.graph_type.kind,
@@ -293,43 +279,32 @@ class Lost:
         )
 
 
-def lost_changes(
+def dropped_changes(
     history: History,
     bases: Sequence[Snapshot],
     snapshot: Snapshot,
     side: Prefer,
     merged: Things,
-) -> Iterator[Lost]:
+) -> Iterator[DroppedChange]:
     """What a side changed since the bases, made one, and the schema to come does not have."""
     for graph_type in history.catalog(snapshot).types():
-        type_id = (graph_type.id, graph_type.incarnation)
+        type_id = graph_type.stable_id
         before = [declared for base in bases if (declared := history.type(base, type_id))]
         now = history.version(snapshot, type_id)
         if not before or all(history.version(base, type_id) == now for base in bases):
             continue
         changes = changes_since(history, bases, snapshot, graph_type)
+        made = partial(DroppedChange, side=side, graph_type=graph_type)
         if graph_type.id not in merged:
             if count := len(changes.ids):
-                yield Lost(
-                    number=graph_type.id,
-                    side=side,
-                    graph_type=graph_type,
-                    property_name=None,
-                    count=count,
-                )
+                yield made(number=graph_type.id, property_name=None, count=count)
             continue
         known = {p.id for declared in before for p in declared.properties}
         for prop in graph_type.properties:
             if prop.id in merged or prop.id not in known:
                 continue
             if count := _changed_values(changes, graph_type, prop.name):
-                yield Lost(
-                    number=prop.id,
-                    side=side,
-                    graph_type=graph_type,
-                    property_name=prop.name,
-                    count=count,
-                )
+                yield made(number=prop.id, property_name=prop.name, count=count)
 
 
 def _changed_values(changes: SideChanges, graph_type: GraphType, name: str) -> int:

@@ -3,7 +3,7 @@
     sides -> three-way -> decisions -> [table plan] -> TableDelta
 
 Rules are checked later, over all tables together. What has to be undone to keep them comes back
-here as sets of ids: a change of theirs that is undone is left out, one of ours is taken back.
+here as sets of ids: a change of theirs that is undone is left out, one of ours is reversed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import positions_in, union
-from omnigraph.branch.delta import Op, RowDelta, refilled
+from omnigraph.branch.delta import Op, refilled
 from omnigraph.branch.merge.bases import TableSides, differing, is_changed, read, table_sides
 from omnigraph.branch.merge.conflicts import (
     ConflictKind,
@@ -33,7 +33,7 @@ from omnigraph.branch.merge.conflicts import (
     value_of,
 )
 from omnigraph.branch.merge.images import Mask, MergeImages, absent, patched
-from omnigraph.branch.merge.resolve import Decisions, Settled, settle
+from omnigraph.branch.merge.resolve import Decisions, ResolvedRows, resolve_rows
 from omnigraph.branch.merge.schemas import OneSchema
 from omnigraph.branch.merge.threeway import (
     BASE,
@@ -51,8 +51,8 @@ from omnigraph.rules.findings import no_place
 from omnigraph.rules.table_delta import NO_IDS, TableDelta, WriteMode
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
-from omnigraph.write.lens import Lens
 from omnigraph.write.reshaping import TypePair, reshape_of
+from omnigraph.write.schema_view import SchemaView
 from omnigraph.write.txn import GraphDelta
 
 _KINDS = {
@@ -64,7 +64,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
-    """Changes of one table that a decision takes back, by id."""
+    """Changes of one table that a decision undoes, by id."""
 
     of_theirs: frozenset[str] = frozenset()
     of_ours: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class TablePlan:
     """What a merge makes of one table."""
 
     sides: TableSides
-    settled: Settled
+    resolved: ResolvedRows
     merged: MergeImages
     """The result for the contested entities."""
 
@@ -94,9 +94,9 @@ class TablePlan:
     @cached_property
     def _touched(self) -> Mask:
         """Contested entities whose result is not simply what ours has, nor looks like it."""
-        verdict = self.settled.verdict
-        result = verdict.presence != OURS
-        for choice in verdict.choices.values():
+        decided = self.resolved.decided
+        result = decided.presence != OURS
+        for choice in decided.choices.values():
             result = result | (choice != OURS)
         return result & differing(self.sides.properties, self.merged, self.sides.shown)
 
@@ -111,11 +111,11 @@ class TablePlan:
     def changed_by_theirs(self, entity_id: str) -> bool:
         """Whether the delta holds a change of theirs to this entity."""
         row = self.sides.place(entity_id)
-        return bool(self._touched[row]) if row >= 0 else _has(self.sides.alone, entity_id)
+        return bool(self._touched[row]) if row >= 0 else _has(self.sides.alone.ids, entity_id)
 
     def changed_by_ours(self, entity_id: str) -> bool:
         """Whether ours changed this entity since the base."""
-        return bool(self.sides.by_ours.ids.index(entity_id).as_py() >= 0)
+        return _has(self.sides.by_ours.ids, entity_id)
 
     def delta(self, undo: Undo = NOTHING) -> TableDelta | None:
         """The change of ours; None when there is none."""
@@ -195,13 +195,15 @@ class TablePlan:
         return pa.table(columns, schema=schema)
 
 
-def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> TableDelta | None:
+def reshaped(
+    delta: TableDelta | None, graph_type: GraphType, view: SchemaView
+) -> TableDelta | None:
     """The change of a table together with that of its columns; None when there is neither."""
-    declared = lens.declared(graph_type)
+    declared = view.declared(graph_type)
     if declared is None:
         return delta
     pair = TypePair(before=declared, after=graph_type)
-    rework = reshape_of(pair, lens.backfills, lenient=True)
+    rework = reshape_of(pair, view.backfills, lenient=True)
     if rework is None:
         return delta
     if delta is None:
@@ -210,28 +212,28 @@ def reshaped(delta: TableDelta | None, graph_type: GraphType, lens: Lens) -> Tab
     return replace(
         delta,
         reshape=rework if delta.adopt is None else None,
-        refilled=refilled(lens, pair, union([delta.rows.column("id"), delta.removed])),
+        refilled=refilled(view, pair, union([delta.rows.column("id"), delta.removed])),
     )
 
 
 def plan_table(sides: TableSides, granularity: Granularity, decisions: Decisions) -> TablePlan:
     """Decide everything that can be decided about a table."""
-    verdict = three_way(sides.properties, sides.base, sides.ours, sides.theirs, granularity)
-    verdict = _restoring(sides, verdict)
-    settled = settle(sides, verdict, decisions)
+    decided = three_way(sides.properties, sides.base, sides.ours, sides.theirs, granularity)
+    decided = _restoring(sides, decided)
+    resolved = resolve_rows(sides, decided, decisions)
     states = [sides.ours, sides.theirs, sides.base]
-    if settled.given is not None:
-        states.append(settled.given)
+    if resolved.given is not None:
+        states.append(resolved.given)
     return TablePlan(
         sides=sides,
-        settled=settled,
-        merged=assemble(sides.properties, settled.verdict, states),
+        resolved=resolved,
+        merged=assemble(sides.properties, resolved.decided, states),
     )
 
 
-def _restoring(sides: TableSides, verdict: RowDecision) -> RowDecision:
+def _restoring(sides: TableSides, decided: RowDecision) -> RowDecision:
     """Take what ours dropped from the side that has it: its table has no column for it any more."""
-    choices = dict(verdict.choices)
+    choices = dict(decided.choices)
     for name, keeper in sides.frame.restored.items():
         if keeper == "theirs":
             # Where there is no value, there is nothing to take.
@@ -239,7 +241,7 @@ def _restoring(sides: TableSides, verdict: RowDecision) -> RowDecision:
             gone = sides.ours.present & ~sides.theirs.present & base
             found = np.where(theirs, np.int8(THEIRS), choices[name])
             choices[name] = np.where(gone, np.int8(BASE), found)
-    return replace(verdict, choices=choices)
+    return replace(decided, choices=choices)
 
 
 def _valued(images: MergeImages, column: str) -> Mask:
@@ -248,26 +250,26 @@ def _valued(images: MergeImages, column: str) -> Mask:
 
 def open_conflicts(plan: TablePlan, names: SideNames) -> list[MergeConflict]:
     """What is not decided, in the order of the ids."""
-    verdict, sides = plan.settled.verdict, plan.sides
-    rows = verdict.conflicts
+    decided, sides = plan.resolved.decided, plan.sides
+    rows = decided.conflicts
     if not len(rows):
         return []
     base, ours, theirs = (_records(s.take(rows)) for s in (sides.base, sides.ours, sides.theirs))
     return [
-        _conflict(sides, verdict, int(row), (base[i], ours[i], theirs[i]), names)
+        _conflict(sides, decided, int(row), (base[i], ours[i], theirs[i]), names)
         for i, row in enumerate(rows)
     ]
 
 
 def _conflict(
     sides: TableSides,
-    verdict: RowDecision,
+    decided: RowDecision,
     row: int,
     states: tuple[Record | None, Record | None, Record | None],
     names: SideNames,
 ) -> MergeConflict:
     base, ours, theirs = states
-    graph_type, contested = sides.type, Contested(int(verdict.contested[row]))
+    graph_type, contested = sides.type, Contested(int(decided.contested[row]))
     entity = EntityName(kind=graph_type.kind, type_name=graph_type.name, id=sides.ids[row].as_py())
     properties = tuple(
         PropertyConflict(
@@ -278,7 +280,7 @@ def _conflict(
             base_known=bool(base is not None and not sides.base.unknown_in(p.name)[row]),
         )
         for p in sides.properties
-        if verdict.disputed[p.name][row]
+        if decided.disputed[p.name][row]
     )
     match contested:
         case Contested.DIVERGENT_INSERT:
@@ -317,8 +319,8 @@ def _among(ids: pa.StringArray, wanted: frozenset[str]) -> Mask:
     return found.to_numpy(zero_copy_only=False)
 
 
-def _has(delta: RowDelta, entity_id: str) -> bool:
-    return bool(delta.ids.index(entity_id).as_py() >= 0)
+def _has(ids: pa.StringArray, entity_id: str) -> bool:
+    return bool(ids.index(entity_id).as_py() >= 0)
 
 
 # -- plan ------------------------------------------------------------------------------------------
@@ -379,7 +381,7 @@ class MergePlan:
 
     def used(self) -> set[EntityName]:
         """Entities whose resolutions were needed."""
-        return {e for plan in self._plans.values() for e in plan.settled.used}
+        return {e for plan in self._plans.values() for e in plan.resolved.used}
 
     def delta(self, undo: Mapping[str, Undo] | None = None) -> GraphDelta:
         """The change of ours, without what is undone."""
@@ -390,8 +392,8 @@ class MergePlan:
             delta: TableDelta | None = None
             if (key in self.changed or key in taken_back) and (plan := self.at(key)) is not None:
                 delta = plan.delta(taken_back.get(key, NOTHING))
-            if self._has_table(key):
-                delta = reshaped(delta, graph_type, self.one.lens)
+            if self.one.txn.pin_of(graph_type) is not None:  # Even if it has no rows.
+                delta = reshaped(delta, graph_type, self.one.view)
             if delta is not None:
                 tables[key] = delta
         return GraphDelta(
@@ -405,7 +407,3 @@ class MergePlan:
         keys = dict.fromkeys([*self.changed, *undo])
         plans = {key: plan for key in keys if (plan := self.at(key)) is not None}
         return [v for key, plan in plans.items() for v in plan.misfits(undo.get(key, NOTHING))]
-
-    def _has_table(self, table_key: str) -> bool:
-        """Whether ours has a table of this type, even one without rows."""
-        return self.one.txn.pin_of(self.catalog.table(table_key)) is not None

@@ -35,6 +35,7 @@ from omnigraph.branch.merge.images import (
     chosen,
     same,
 )
+from omnigraph.errors import UsageError
 
 OURS, THEIRS, BASE, GIVEN = range(4)
 """Where a value comes from: numbers of states in the order of ``assemble``."""
@@ -47,6 +48,13 @@ class Granularity(StrEnum):
     """One property of one entity (default)."""
     ROW = "row"
     """Any two properties of one entity."""
+
+    @staticmethod
+    def of(text: str) -> Granularity:
+        """From what a user said."""
+        if text not in list(Granularity):
+            raise UsageError(f"not a granularity: {text!r}", hint="say 'property' or 'row'")
+        return Granularity(text)
 
 
 class Contested(IntEnum):
@@ -104,13 +112,15 @@ def three_way(
         for changed in (compared.ours_changed, compared.theirs_changed)
     )
     contested = np.zeros(len(base), np.int8)
+    # Where the base may have had the entity, two values are an update: neither side is known to
+    # have inserted it.
     new = ~base.present & ~base.doubtful
     contested[any_disputed & new] = Contested.DIVERGENT_INSERT
     contested[any_disputed & ~new] = Contested.DIVERGENT_UPDATE
     # One side is gone. It went alone, or the other side changed what is left.
     gone_here, gone_there = ~ours.present & theirs.present, ours.present & ~theirs.present
-    fought = ~new & ((gone_here & theirs_row) | (gone_there & ours_row))
-    contested[fought] = Contested.DELETE_VS_UPDATE
+    gone_and_changed = (gone_here & theirs_row) | (gone_there & ours_row)
+    contested[~new & gone_and_changed] = Contested.DELETE_VS_UPDATE
     presence = np.full(len(base), OURS, np.int8)
     presence[(gone_there & ~new & ~ours_row) | (gone_here & new)] = THEIRS
     one_sided = presence == THEIRS
@@ -119,33 +129,34 @@ def three_way(
 
 
 def assemble(
-    properties: Sequence[MergeProperty], verdict: RowDecision, states: Sequence[MergeImages]
+    properties: Sequence[MergeProperty], decided: RowDecision, states: Sequence[MergeImages]
 ) -> MergeImages:
-    """The images that a verdict makes of ``ours, theirs, base`` and, fourth, given values."""
-    present = np.zeros(len(verdict.presence), np.bool_)
+    """The images that decisions make of ``ours, theirs, base`` and, fourth, given values."""
+    present = np.zeros(len(decided.presence), np.bool_)
     for number, state in enumerate(states):
-        present |= (verdict.presence == number) & state.present
-    names = [column for p in properties for column in p.columns]
-    columns = [
-        chosen(column, verdict.choices[p.name], states) for p in properties for column in p.columns
-    ]
-    return MergeImages(present=present, rows=pa.table(dict(zip(names, columns, strict=True))))
+        present |= (decided.presence == number) & state.present
+    columns = {
+        column: chosen(column, decided.choices[p.name], states)
+        for p in properties
+        for column in p.columns
+    }
+    return MergeImages(present=present, rows=pa.table(columns))
 
 
 def virtual(
     properties: Sequence[MergeProperty], base: MergeImages, one: MergeImages, other: MergeImages
 ) -> MergeImages:
     """Two common ancestors as one: what they disagree about without an answer is unknown."""
-    verdict = three_way(properties, base, one, other, Granularity.PROPERTY)
-    images = assemble(properties, verdict, (one, other, base))
-    doubt = (verdict.contested == Contested.DELETE_VS_UPDATE) | one.doubtful | other.doubtful
+    decided = three_way(properties, base, one, other, Granularity.PROPERTY)
+    images = assemble(properties, decided, (one, other, base))
+    doubt = (decided.contested == Contested.DELETE_VS_UPDATE) | one.doubtful | other.doubtful
     unknown: dict[str, Mask] = {}
     for prop in properties:
-        choice = verdict.choices[prop.name]
+        choice = decided.choices[prop.name]
         inherited = np.where(
             choice == THEIRS, other.unknown_in(prop.name), one.unknown_in(prop.name)
         )
-        unknown[prop.name] = verdict.disputed[prop.name] | inherited
+        unknown[prop.name] = decided.disputed[prop.name] | inherited
     # Properties have their columns together; in the order of a state it can be put among others.
     rows = images.rows.select(one.rows.column_names)
     return MergeImages(present=images.present, rows=rows, unknown=unknown, presence_unknown=doubt)
@@ -172,7 +183,7 @@ def _values(
     """Whose value each property takes where both sides have the entity, and the disputed ones."""
     ours_changed, theirs_changed = compared.ours_changed, compared.theirs_changed
     if granularity is Granularity.ROW:
-        # All properties of a row share one fate.
+        # All properties of a row are decided together.
         rows = [_any(c.values(), len(both)) for c in (ours_changed, theirs_changed)]
         ours_changed, theirs_changed = ({p.name: c for p in properties} for c in rows)
     choices: dict[str, Choices] = {}

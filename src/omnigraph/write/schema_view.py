@@ -1,6 +1,6 @@
 """The committed state as another schema will show it, before anything is rewritten.
 
-    pinned tables, schema to come -> [lens] -> rows in the columns to come -> the one validator
+    pinned tables, schema to come -> [schema view] -> rows in the columns to come -> validator
 
 Types and properties are matched by number. A column that stays is read as it is stored; one that is
 converted or filled is made while it is read. So a merge or a change of the schema is checked whole
@@ -32,7 +32,7 @@ def backfills_of(catalog: Catalog) -> dict[int, Backfill]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lens:
+class SchemaView:
     """A pinned state under a schema to come. Implements ``CommittedState``."""
 
     repository: Repository
@@ -47,9 +47,9 @@ class Lens:
     """Table keys, as the state has them, that were read."""
 
     @staticmethod
-    def over(txn: WriteTxn, catalog: Catalog, backfills: Mapping[int, Backfill]) -> Lens:
+    def over(txn: WriteTxn, catalog: Catalog, backfills: Mapping[int, Backfill]) -> SchemaView:
         """What a transaction has pinned. What is read belongs to its read set."""
-        return Lens(
+        return SchemaView(
             repository=txn.repository,
             snapshot=txn.snapshot,
             stored=txn.schema.catalog,
@@ -60,15 +60,15 @@ class Lens:
 
     @cached_property
     def _declared(self) -> Mapping[tuple[int, int], GraphType]:
-        return {(t.id, t.incarnation): t for t in self.stored.types()}
+        return {t.stable_id: t for t in self.stored.types()}
 
     @cached_property
     def _pins(self) -> Mapping[tuple[int, int], TablePin]:
-        return {(p.type_id, p.incarnation): p for p in self.snapshot.pins.values()}
+        return {p.stable_id: p for p in self.snapshot.pins.values()}
 
     def declared(self, graph_type: GraphType) -> GraphType | None:
         """A type to come as the pinned schema has it."""
-        return self._declared.get((graph_type.id, graph_type.incarnation))
+        return self._declared.get(graph_type.stable_id)
 
     def row_count(self, table_key: str) -> int:
         """Committed rows."""
@@ -120,14 +120,13 @@ class Lens:
             yield from table.batches(columns)
 
     def _pin(self, graph_type: GraphType) -> TablePin | None:
-        pin = self._pins.get((graph_type.id, graph_type.incarnation))
+        pin = self._pins.get(graph_type.stable_id)
         if pin is not None:
             self.consulted.add(pin.table_key)
         return pin
 
     def _table(self, graph_type: GraphType) -> Table | None:
-        pin = self._pin(graph_type)
-        return self.repository.table(pin) if pin is not None else None
+        return self.repository.table_if(self._pin(graph_type))
 
     def _columns(self, graph_type: GraphType, names: Sequence[str]) -> dict[str, Made]:
         return {name: self._column(graph_type, name) for name in names}
@@ -166,5 +165,5 @@ def validated(txn: WriteTxn, delta: GraphDelta, *, violations_max: int = 20) -> 
     if delta.schema is None:
         return validate(txn.schema.catalog, delta, txn, violations_max=violations_max)
     catalog = delta.schema.catalog
-    lens = Lens.over(txn, catalog, backfills_of(catalog))
-    return validate(catalog, delta, lens, violations_max=violations_max)
+    view = SchemaView.over(txn, catalog, backfills_of(catalog))
+    return validate(catalog, delta, view, violations_max=violations_max)
