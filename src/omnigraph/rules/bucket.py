@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.ddl import schema_of
 from omnigraph.arrow.sets import among, strings
 from omnigraph.rules.digest import (
     COUNTS,
@@ -40,7 +41,7 @@ from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, Origins, TableDelta,
 from omnigraph.schema.catalog import GraphType
 
 COUNTED_DDL = "test int, bucket int, n bigint"
-_COUNTED = pa.schema([("test", pa.int32()), ("bucket", pa.int32()), ("n", pa.int64())])
+_COUNTED = schema_of(COUNTED_DDL)
 KEPT = "_kept"
 """Whether no later row of the same id replaces a row. Topics that have it ask for it."""
 KEY = "_key"
