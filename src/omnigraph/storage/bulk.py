@@ -52,7 +52,7 @@ def write_partition(
             schema=physical,
             mode="create" if base is None else "append",
             data_storage_version=FILE_FORMAT,
-            storage_options=dict(location.options) or None,
+            storage_options=location.storage_options,
         )
         if row_ids is not None:
             identify(fragments, row_ids)

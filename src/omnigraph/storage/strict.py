@@ -23,9 +23,9 @@ from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.layout import FILE_FORMAT
 from omnigraph.storage.location import Location
+from omnigraph.storage.names import manifest_name
 from omnigraph.storage.objects import Objects
 
-_LAST_NAME = (1 << 64) - 1
 _REFUSALS = (
     ErrorKind.STORAGE_DENIED,
     ErrorKind.STORAGE_FULL,
@@ -72,9 +72,9 @@ class StrictDataset:
     """The dataset at one path below a graph's root."""
 
     def __init__(self, location: Location, objects: Objects, path: str) -> None:
-        self._location = location
         self._objects = objects
         self._path = path
+        self._options = location.storage_options
         self._uri = location.table_uri(path)
         self._session = lance.Session()  # pyright: ignore[reportPrivateImportUsage]
 
@@ -198,12 +198,7 @@ class StrictDataset:
 
     def manifest_name(self, version: int) -> str:
         """The manifest of a version, from the root."""
-        # Lance's V2 naming counts down, so that the newest version is listed first.
-        return f"{self._path}/_versions/{_LAST_NAME - version:020d}.manifest"
-
-    @property
-    def _options(self) -> dict[str, str] | None:
-        return dict(self._location.options) or None
+        return manifest_name(self._path, version)
 
 
 def _version(handle: LanceDataset, rows: pa.Table) -> StrictVersion:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,9 @@ from omnigraph.errors import InternalError
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Positions, data_files, index_folders
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.namespace import Succession
+from omnigraph.storage.namespace import StagingNamespace, Succession
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
-
-if TYPE_CHECKING:
-    from omnigraph.storage.namespace import StagingNamespace
-
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
 # pyright: reportAttributeAccessIssue=false
