@@ -3,7 +3,7 @@
     exact pass -> [ranked] -> the first violations, their number, all of them
 
 Every violation carries its rank, so that the first ones come in the local validator's order. A task
-that is asked for the first few tells only those of its own, and how many there are in all.
+that is asked for the first few gives only those of its own, and how many there are in all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SAID = (
 """Fields of a violation that are columns of the same name; its line is `source_line`."""
 
 VALUES, IDENTITY, ENDPOINTS, SURVIVORS, CARDINALITY = range(5)
-"""The stages of the local validator: violations of one table are told stage by stage."""
+"""The stages of the local validator: violations of one table are reported stage by stage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class RulePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RankedViolation:
     """One violation with what it is ordered by inside its rule."""
 
     violation: Violation
@@ -57,7 +57,7 @@ class Told:
     name: str = ""
 
 
-Found = tuple[list[Told], int]
+Found = tuple[list[RankedViolation], int]
 """The first violations, as many as were asked for, and how many there are."""
 NOTHING: Found = ([], 0)
 
@@ -75,8 +75,8 @@ def ranked_findings(
         for number, finding in enumerate(findings)
         for index, row in enumerate(finding.positions[:limit])
     ]
-    told = [
-        Told(
+    ranked = [
+        RankedViolation(
             violation=findings[number].word(index),
             place=replace(place, number=place.number + number),
             file=file,
@@ -84,12 +84,14 @@ def ranked_findings(
         )
         for file, line, number, index in sorted(heads)[:limit]
     ]
-    return told, count(findings)
+    return ranked, count(findings)
 
 
-def found_table(told: Iterable[Told], total: int, place: RulePlace, *, conflict: bool) -> pa.Table:
+def found_table(
+    ranked: Iterable[RankedViolation], total: int, place: RulePlace, *, conflict: bool
+) -> pa.Table:
     """Violations of one rule and their number, as Spark takes them."""
-    rows = [_row(one) for one in told]
+    rows = [_row(one) for one in ranked]
     if total:
         rows.append({"table": place.table, "n": total, "conflict": conflict})
     return pa.Table.from_pylist(rows, schema=_FOUND)
@@ -105,7 +107,7 @@ def violation_of(row: Any) -> Violation:
     return Violation(line=row["source_line"], **{name: row[name] for name in _SAID})
 
 
-def _row(told: Told) -> dict[str, Any]:
-    said = {name: getattr(told.violation, name) for name in _SAID}
-    inside = {"file": told.file, "line": told.line, "name": told.name}
-    return asdict(told.place) | inside | said | {"source_line": told.violation.line, "n": 0}
+def _row(ranked: RankedViolation) -> dict[str, Any]:
+    said = {name: getattr(ranked.violation, name) for name in _SAID}
+    inside = {"file": ranked.file, "line": ranked.line, "name": ranked.name}
+    return asdict(ranked.place) | inside | said | {"source_line": ranked.violation.line, "n": 0}
