@@ -58,7 +58,7 @@ def csv_blocks(unit: InputUnit, reader: SourceReader) -> Iterator[Block]:
 
 
 def csv_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Block], Iterator[InputPiece]]:
-    """What tells the pieces of a block, in the order of its records."""
+    """The function that reads a block, in the order of its records."""
     return lambda block: read_csv_block(block, unit.planned, catalog)
 
 
