@@ -80,11 +80,6 @@ def staged_files(texts: Iterable[str]) -> StagedFiles:
     return StagedFiles(fragments=fragments_from_text(texts), rows=None)
 
 
-def file_names(path: str, fragments: Iterable[Any]) -> list[str]:
-    """The data files of these fragments, from the root."""
-    return [f"{path}/data/{file.path}" for fragment in fragments for file in fragment.files]
-
-
 def deletion_names(path: str, fragments: Iterable[Any]) -> list[str]:
     """The files that mark rows of these fragments as deleted, from the root."""
     return [

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from lance import LanceDataset
 
-from omnigraph.storage.layout import Positions
+from omnigraph.storage.layout import Positions, file_names
 from omnigraph.storage.namespace import StagingNamespace
 
 
@@ -28,7 +28,7 @@ class StagedFiles:
 
     def names(self, table_path: str) -> list[str]:
         """The files, from the root."""
-        return [f"{table_path}/data/{file.path}" for part in self.fragments for file in part.files]
+        return file_names(table_path, self.fragments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

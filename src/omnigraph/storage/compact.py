@@ -88,7 +88,7 @@ class RewriteAll(Rework):
 def groups_to_join(
     fragments: Iterable[Fragment], covered_by: Mapping[int, Hashable] | None = None
 ) -> tuple[FragmentIds, ...]:
-    """The fragments that belong together; asked again about the outcome it says nothing.
+    """The fragments that belong together; none once they are joined.
 
     ``covered_by`` tells apart fragments that may not be joined, by their ids.
     """

@@ -136,7 +136,7 @@ class Mirror:
     def make(self, path: str, now: Callable[[], Table | None]) -> MirrorHead:
         """Let a plain reader find what the graph shows, unless another program has been there.
 
-        ``now`` opens that, or says that there is none. It is asked once it is known what a reader
+        ``now`` opens that, or says that there is none. It is called once it is known what a reader
         finds: so what is put in its place is never older.
         """
         with translated(f"mirroring {path}"):

@@ -159,11 +159,11 @@ class Succession:
     """One write goes on from a version in its own session, so that the session stays a chain."""
 
     def __init__(self) -> None:
-        self._heir = Lock()
+        self._claimed = Lock()
 
     def claim(self) -> bool:
         """True for the first that asks, whatever becomes of its version; never again after that."""
-        return self._heir.acquire(blocking=False)
+        return self._claimed.acquire(blocking=False)
 
 
 def listed_segments(dataset: LanceDataset) -> frozenset[str]:

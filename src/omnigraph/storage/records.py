@@ -1,8 +1,8 @@
 """A dataset that only grows: rows that are added and read whole.
 
-For what is told beside the graph: audits and the history. Nothing of the graph depends on it, so an
-ordinary Lance dataset is enough. Each row is there once: of two that add at the same moment, the
-one that comes second looks again.
+For what is recorded beside the graph: audits and the history. Nothing of the graph depends on it,
+so an ordinary Lance dataset is enough. Each row is there once: of two writers that add at the same
+moment, the second looks again.
 """
 
 from __future__ import annotations
