@@ -79,7 +79,7 @@ class Intake:
 
 
 class ParsedInput:
-    """An input that was read. Close it with ``unpersist`` when it is of no more use."""
+    """An input that was read. Close it with ``unpersist`` when it is not needed any more."""
 
     def __init__(
         self, frame: DataFrame, plan: InputPlan, stats: Sequence[UnitStats], ir: bytes, run_id: str
@@ -177,7 +177,7 @@ class ParsedInput:
             yield Problem(source=r["file"], **place), r["text"]
 
     def error(self, limit: int = PROBLEMS_MAX) -> InputError | None:
-        """The error that tells the first problems and how many there are; None without any."""
+        """The error with the first problems and how many there are; None without any."""
         total = self.problem_count
         if not total:
             return None
@@ -200,7 +200,7 @@ def parse_input(
     """Read an input of files and Spark DataFrames; one job, whatever it holds.
 
     ``run_id`` is a ULID. Raises what makes reading pointless: no such file, another format, columns
-    of no type. All else that is wrong with the input is told by ``problems``.
+    of no type. All else that is wrong with the input is reported by ``problems``.
     """
     if not 0 < range_bytes <= RANGE_BYTES_MAX:
         raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
