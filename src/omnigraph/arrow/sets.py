@@ -34,8 +34,7 @@ def without(values: pa.Array, known: Column) -> pa.Array:
 
 def true_at(mask: Column) -> Positions:
     """Positions where a mask is true; null counts as false."""
-    if isinstance(mask, pa.ChunkedArray):
-        mask = mask.combine_chunks()
+    mask = one_array(mask)
     if not len(mask) or not mask.true_count:
         return NO_POSITIONS
     return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
@@ -51,9 +50,16 @@ def positions_in(wanted: pa.Array, known: pa.Array) -> Positions:
     return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
+def one_array(column: Column) -> pa.Array:
+    """The column as one array; copied only if it is in several pieces."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def strings(column: Column) -> pa.StringArray:
     """The column as one string array."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = one_array(column)
     return array if array.type == pa.string() else array.cast(pa.string())
 
 

@@ -23,6 +23,7 @@ import pyarrow.csv as pcsv
 import pyarrow.json as pj
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import one_array
 from omnigraph.errors import InternalError
 from omnigraph.input.csv_records import (
     Cell,
@@ -57,7 +58,7 @@ def csv_blocks(unit: InputUnit, reader: SourceReader) -> Iterator[Block]:
 
 
 def csv_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Block], Iterator[InputPiece]]:
-    """What tells the pieces of a block, in the order of its records."""
+    """The function that reads a block, in the order of its records."""
     return lambda block: read_csv_block(block, unit.planned, catalog)
 
 
@@ -103,7 +104,7 @@ def _read_columns(
         if table.num_rows != len(lines):
             return None
         arrays = {
-            name: column_of(_one_chunk(table, place), property_type_of(graph_type, name))
+            name: column_of(one_array(table.column(place)), property_type_of(graph_type, name))
             for place, (name, _) in enumerate(shape.columns)
         }
     except (pa.ArrowException, ColumnRefused, UnicodeDecodeError):
@@ -136,11 +137,6 @@ def _parse(text: bytes, planned: PlannedFile) -> pa.Table:
             check_utf8=True,
         ),
     )
-
-
-def _one_chunk(table: pa.Table, place: int) -> pa.Array:
-    column = table.column(place)
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 # -- record by record ----------------------------------------------------------------------------

@@ -29,8 +29,8 @@ def jsonl_blocks(unit: InputUnit, reader: SourceReader) -> Iterator[Block]:
 
 
 def jsonl_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Block], Iterator[InputPiece]]:
-    """What tells the pieces of a block, in the order of its lines."""
-    del unit  # Every line says what it is.
+    """The function that reads a block, in the order of its lines."""
+    del unit  # Every line names its type.
     shape = RecordShape(catalog)
     return lambda block: read_text(block.text, catalog, shape)
 

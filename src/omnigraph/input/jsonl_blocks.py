@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.errors import InputError, UsageError
 from omnigraph.input import jsonl_exact as exact
 from omnigraph.input.jsonl_fast import (
     HEADER_BYTES_MAX,
@@ -27,7 +26,7 @@ from omnigraph.input.jsonl_fast import (
     odd_start,
     parse_group,
 )
-from omnigraph.input.loaded_rows import Part, in_line_order
+from omnigraph.input.loaded_rows import Part, by_type, in_line_order
 from omnigraph.input.problems import PROBLEMS_MAX, Problem
 from omnigraph.input.record_shape import RecordShape
 from omnigraph.schema.catalog import Catalog
@@ -82,7 +81,7 @@ def cut_blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[byt
     pending_bytes = 0
     at_start = True
     while True:
-        chunk = _read(stream, block_bytes)
+        chunk = stream.read(block_bytes)
         pending.append(chunk)
         pending_bytes += len(chunk)
         if chunk and pending_bytes < block_bytes:
@@ -103,20 +102,6 @@ def cut_blocks(stream: BinaryIO, block_bytes: int = BLOCK_BYTES) -> Iterator[byt
             return
         pending = [text[cut:]]
         pending_bytes = len(pending[0])
-
-
-def _read(stream: BinaryIO, size: int) -> bytes:
-    """The next bytes of a stream that any program may have written."""
-    try:
-        chunk: Any = stream.read(size)
-    except (TypeError, ValueError) as error:  # closed, or not made to be read in pieces
-        raise InputError(f"the stream cannot be read: {error}") from error
-    if not isinstance(chunk, (bytes, bytearray, memoryview)):
-        raise UsageError(
-            f"the stream does not give bytes but {type(chunk).__name__}",
-            hint='open the file in mode "rb"',
-        )
-    return bytes(chunk)
 
 
 def read_block(
@@ -143,7 +128,7 @@ def read_block(
         for i in np.flatnonzero(too_long)
     ]
     return BlockResult(
-        parts=_by_type(parts + exact_parts),
+        parts=_merged(parts + exact_parts),
         problems=sorted(problems, key=lambda p: p.line or 0),
         line_count=len(lines.starts),
     )
@@ -237,9 +222,6 @@ def _parse_lines(lines: _Lines, header: Header, indices: Indices) -> pa.Table | 
     return parse_group(header, lines.text, lines.starts[indices], lines.ends[indices] + 1)
 
 
-def _by_type(parts: list[Part]) -> list[Part]:
-    by_key: dict[str, list[Part]] = {}
-    for part in parts:
-        by_key.setdefault(part.type.table_key, []).append(part)
-    merged = [in_line_order(same) for same in by_key.values()]
+def _merged(parts: list[Part]) -> list[Part]:
+    merged = [in_line_order(same) for same in by_type(parts).values()]
     return sorted((p for p in merged if len(p.lines)), key=lambda p: int(p.lines[0]))

@@ -26,28 +26,23 @@ class RowCollector:
     """Collects converted rows and turns them into one part per type."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, list[dict[str, Any]]] = {}
-        self._lines: dict[str, list[int]] = {}
-        self._types: dict[str, GraphType] = {}
+        self._rows: dict[str, list[tuple[int, ShapedRow]]] = {}
         self.count = 0
 
     def add(self, row: ShapedRow, line: int) -> None:
         """Take one row."""
-        key = row.type.table_key
-        self._types.setdefault(key, row.type)
-        self._rows.setdefault(key, []).append(row.values)
-        self._lines.setdefault(key, []).append(line)
+        self._rows.setdefault(row.type.table_key, []).append((line, row))
         self.count += 1
 
     def parts(self, problems_max: int = PROBLEMS_MAX) -> tuple[list[Part], list[Problem]]:
         """Everything collected so far as Arrow, and the ids that contradict their key."""
         parts: list[Part] = []
         problems: list[Problem] = []
-        for key, graph_type in self._types.items():
-            lines = np.array(self._lines[key], dtype=np.int64)
-            rows, mismatches = settle_ids(
-                graph_type, _table(graph_type, self._rows[key]), mismatches_max=problems_max
-            )
+        for numbered in self._rows.values():
+            graph_type = numbered[0][1].type
+            lines = np.array([line for line, _ in numbered], dtype=np.int64)
+            given = _table(graph_type, [row.values for _, row in numbered])
+            rows, mismatches = settle_ids(graph_type, given, mismatches_max=problems_max)
             problems += [Problem(line=int(lines[i]), message=m) for i, m in mismatches]
             parts.append(Part(type=graph_type, rows=rows, lines=lines))
         return parts, problems
@@ -73,15 +68,13 @@ def read_lines(
         except LineRefused as refused:
             problems.append(Problem(line=number, column=refused.column, message=refused.message))
             continue
-        row = shape.read(record, _reporter(problems, number))
+        found: list[str] = []
+        row = shape.read(record, found.append)
+        problems += [Problem(line=number, message=m) for m in found]
         if row is not None:
             collector.add(row, number)
     parts, mismatches = collector.parts(problems_max)
     return parts, sorted([*problems, *mismatches], key=lambda p: p.line or 0)
-
-
-def _reporter(problems: list[Problem], number: int) -> Any:
-    return lambda message: problems.append(Problem(line=number, message=message))
 
 
 # -- dict records ----------------------------------------------------------------------------------

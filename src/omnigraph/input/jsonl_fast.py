@@ -29,6 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as pj
 
+from omnigraph.arrow.sets import one_array
 from omnigraph.input.loaded_rows import settle_ids
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, PropertyType, Scalar
@@ -189,11 +190,11 @@ def _to_rows(
 ) -> pa.Table | None:
     columns: dict[str, pa.Array] = {}
     if isinstance(graph_type, EdgeType):
-        columns = {"src": _one_chunk(parsed.column("from")), "dst": _one_chunk(parsed.column("to"))}
+        columns = {"src": one_array(parsed.column("from")), "dst": one_array(parsed.column("to"))}
         if any(c.null_count for c in columns.values()):
             return None
     if "data" in parsed.column_names:
-        properties = _one_chunk(parsed.column("data"))
+        properties = one_array(parsed.column("data"))
         # An edge may go without `data`, but `"data":null` is refused, and here they look alike.
         if properties.null_count and (not columns or _NULL_DATA.search(text.data)):
             return None
@@ -207,7 +208,3 @@ def _to_rows(
         for name in schema.names
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)

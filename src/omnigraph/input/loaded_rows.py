@@ -4,13 +4,13 @@
 
 Readers produce parts (a piece of input, one type); here parts become one table per type. Ids of
 keyed types are settled per part, because a wrong `id` must be reported with its line; fresh ids are
-drawn once at the end, so that they do not depend on how the input was cut. Whether values keep the
-rules of the schema is not asked here.
+drawn once at the end, so that they do not depend on how the input was cut. Rules of the schema are
+not checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,7 +36,7 @@ class LoadedRows:
     member of the key is null; a missing required value is null. The validator reports both."""
     origins: Origins
     ids_fresh: bool = False
-    """Every id was drawn just now: none can exist already, so a look is not needed."""
+    """Every id was drawn just now: none can exist already, so no lookup is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +75,14 @@ def settle_ids(
     if given.null_count < len(given):
         differs = pc.fill_null(pc.not_equal(given, canonical), False).to_numpy()
         mismatches = [
-            (i, _mismatch(given[i].as_py(), canonical[i].as_py()))
+            (
+                i,
+                f"id {shown(given[i].as_py())} is not the id that the key gives "
+                f"({shown(canonical[i].as_py())}); leave it out",
+            )
             for i in np.flatnonzero(differs)[:mismatches_max].tolist()
         ]
     return rows.set_column(0, rows.schema.field(0), canonical), mismatches
-
-
-def _mismatch(given: str, canonical: str) -> str:
-    return f"id {shown(given)} is not the id that the key gives ({shown(canonical)}); leave it out"
 
 
 def in_line_order(parts: Sequence[Part]) -> Part:
@@ -97,36 +97,35 @@ def in_line_order(parts: Sequence[Part]) -> Part:
     return Part(type=parts[0].type, rows=rows, lines=lines, source=parts[0].source)
 
 
+def by_type(parts: Iterable[Part]) -> dict[str, list[Part]]:
+    """Parts by table key, in order of first mention."""
+    found: dict[str, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.type.table_key, []).append(part)
+    return found
+
+
 def finish(
     parts: Iterable[Part], source_names: Sequence[str], ids: IdSource
 ) -> dict[str, LoadedRows]:
     """Parts in input order -> one table per type, in order of first mention."""
-    by_key: dict[str, list[Part]] = {}
-    for part in parts:
-        by_key.setdefault(part.type.table_key, []).append(part)
-    return _finish_types(by_key, tuple(source_names), ids)
-
-
-def _finish_types(
-    by_key: Mapping[str, list[Part]], names: tuple[str, ...], ids: IdSource
-) -> dict[str, LoadedRows]:
-    loaded: dict[str, LoadedRows] = {}
-    for table_key, parts in by_key.items():
-        graph_type = parts[0].type
-        rows = pa.concat_tables([p.rows for p in parts])
+    names, loaded = tuple(source_names), dict[str, LoadedRows]()
+    for table_key, same in by_type(parts).items():
+        graph_type = same[0].type
+        rows = pa.concat_tables([p.rows for p in same])
         ids_fresh = False
         if not is_keyed(graph_type):
             ids_fresh = rows.column("id").null_count == rows.num_rows
             rows = rows.set_column(0, rows.schema.field(0), with_fresh_ids(rows.column("id"), ids))
-        counts = [len(p.lines) for p in parts]
-        sources = np.array([p.source for p in parts], dtype=np.int32)
+        counts = [len(p.lines) for p in same]
+        sources = np.array([p.source for p in same], dtype=np.int32)
         loaded[table_key] = LoadedRows(
             type=graph_type,
             rows=rows,
             origins=Origins(
                 names=names,
                 name_index=np.repeat(sources, counts),
-                lines=np.concatenate([p.lines for p in parts]),
+                lines=np.concatenate([p.lines for p in same]),
             ),
             ids_fresh=ids_fresh,
         )
@@ -180,7 +179,7 @@ class InputPiece:
 
 
 def shown_text(raw: bytes | None) -> str | None:
-    """A refused line as it is told: readable, and not without end."""
+    """A refused line as it is reported: readable, and cut if it is very long."""
     if raw is None:
         return None
     text = raw[: 4 * TEXT_CHARACTERS_MAX].decode(errors="replace")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ import orjson
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.ddl import schema_of
 from omnigraph.errors import InputError
 from omnigraph.ids import derived_ulids
 from omnigraph.input.loaded_rows import InputPiece, Part, TextOf, shown_text
@@ -35,30 +36,13 @@ from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import is_keyed
 
-PARSED_DDL = (
-    "kind string, unit bigint, file int, before bigint, rows bigint, payload binary"  # as _PARSED
-)
+PARSED_DDL = "kind string, unit bigint, file int, before bigint, rows bigint, payload binary"
 PROBLEMS, UNIT = "!problems", "!unit"
-_PARSED = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("unit", pa.int64()),
-        ("file", pa.int32()),
-        ("before", pa.int64()),
-        ("rows", pa.int64()),
-        ("payload", pa.binary()),
-    ]
-)
-_PROBLEM = pa.schema(
-    [
-        ("line", pa.int64()),
-        ("column", pa.int32()),
-        ("message", pa.string()),
-        ("text", pa.string()),
-    ]
-)
-PROBLEM_DDL = "file string, line bigint, column int, message string, text string"
-_PLACED_PROBLEM = pa.schema([("file", pa.string()), *_PROBLEM])
+_PARSED = schema_of(PARSED_DDL)
+_PROBLEM_DDL = "line bigint, column int, message string, text string"
+_PROBLEM = schema_of(_PROBLEM_DDL)
+PROBLEM_DDL = f"file string, {_PROBLEM_DDL}"
+_PLACED_PROBLEM = schema_of(PROBLEM_DDL)
 _FIRST_LINE = b"first-line"
 """In the metadata of rows that stand in lines without a gap; they have no `_line`."""
 _WRITE = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
@@ -71,12 +55,32 @@ class UnitStats:
 
     unit: int
     file: int
-    lines: int
-    problems: int
-    checksum: int
-    rows: Mapping[str, tuple[int, int]]
+    lines: int = 0
+    problems: int = 0
+    checksum: int = 0
+    rows: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """By table key, in order of first mention: rows, and how many of them came with an id."""
     span: tuple[int, int] | None = None
+
+    def plus(self, piece: InputPiece) -> UnitStats:
+        """With what one more piece holds."""
+        rows, span = dict(self.rows), self.span
+        for part in piece.parts:
+            count, given = rows.get(part.type.table_key, (0, 0))
+            if not is_keyed(part.type):
+                ids = part.rows.column("id")
+                given += len(ids) - ids.null_count
+            rows[part.type.table_key] = (count + len(part.lines), given)
+        if piece.span is not None:
+            span = (span[0] if span else piece.span[0], piece.span[1])
+        return replace(
+            self,
+            lines=self.lines + piece.line_count,
+            problems=self.problems + len(piece.problems),
+            checksum=zlib.crc32(piece.checksum.to_bytes(8, "little"), self.checksum),
+            rows=rows,
+            span=span,
+        )
 
     def to_bytes(self) -> bytes:
         """The canonical form: equal bytes mean an equal unit."""
@@ -109,75 +113,29 @@ class UnitStats:
 # -- packing -------------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class _Tally:
-    """One unit on its way: what was seen of it so far."""
-
-    unit: int
-    file: int
-    lines: int = 0
-    problems: int = 0
-    checksum: int = 0
-    rows: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    span: tuple[int, int] | None = None
-
-    def take(self, piece: InputPiece) -> list[tuple[str, int, bytes]]:
-        """The entries of a piece, and what they count is added up."""
-        entries: list[tuple[str, int, bytes]] = []
-        for part in piece.parts:
-            key, given = part.type.table_key, 0
-            if not is_keyed(part.type):
-                ids = part.rows.column("id")
-                given = len(ids) - ids.null_count
-            rows, before = self.rows.get(key, (0, 0))
-            self.rows[key] = (rows + len(part.lines), before + given)
-            entries.append((key, len(part.lines), _pack_part(part)))
-        if piece.problems:
-            self.problems += len(piece.problems)
-            packed = _pack_problems(piece.problems, piece.text_of)
-            entries.append((PROBLEMS, len(piece.problems), packed))
-        self.checksum = zlib.crc32(piece.checksum.to_bytes(8, "little"), self.checksum)
-        if piece.span is not None:
-            self.span = (self.span[0] if self.span else piece.span[0], piece.span[1])
-        return entries
-
-    def batch(self, entries: list[tuple[str, int, bytes]]) -> pa.RecordBatch:
-        """Entries as a batch of the parsed frame."""
-        count = len(entries)
-        return pa.RecordBatch.from_arrays(
-            [
-                pa.array([e[0] for e in entries], pa.string()),
-                pa.array([self.unit] * count, pa.int64()),
-                pa.array([self.file] * count, pa.int32()),
-                pa.array([self.lines] * count, pa.int64()),
-                pa.array([e[1] for e in entries], pa.int64()),
-                pa.array([e[2] for e in entries], pa.binary()),
-            ],
-            schema=_PARSED,
-        )
-
-    def stats(self) -> UnitStats:
-        """What the unit held in the end."""
-        return UnitStats(
-            unit=self.unit,
-            file=self.file,
-            lines=self.lines,
-            problems=self.problems,
-            checksum=self.checksum,
-            rows=self.rows,
-            span=self.span,
-        )
+_Entry = tuple[str, int, bytes]
+"""Kind, number of rows and payload of a row of the parsed frame."""
 
 
 def pack_unit(unit: int, file: int, pieces: Iterable[InputPiece]) -> Iterator[pa.RecordBatch]:
     """Everything that a unit gives, piece by piece, and its statistics at the end."""
-    tally = _Tally(unit=unit, file=file)
+    stats = UnitStats(unit=unit, file=file)
     for piece in pieces:
-        entries = tally.take(piece)
+        entries = [(p.type.table_key, len(p.lines), _pack_part(p)) for p in piece.parts]
+        if piece.problems:
+            packed = _pack_problems(piece.problems, piece.text_of)
+            entries.append((PROBLEMS, len(piece.problems), packed))
         if entries:
-            yield tally.batch(entries)
-        tally.lines += piece.line_count
-    yield tally.batch([(UNIT, 0, tally.stats().to_bytes())])
+            yield _batch(stats, entries)
+        stats = stats.plus(piece)
+    yield _batch(stats, [(UNIT, 0, stats.to_bytes())])
+
+
+def _batch(stats: UnitStats, entries: Sequence[_Entry]) -> pa.RecordBatch:
+    """Rows of the parsed frame, for what follows the lines that were counted so far."""
+    place = {"unit": stats.unit, "file": stats.file, "before": stats.lines}
+    rows = [{"kind": kind, "rows": n, "payload": payload} | place for kind, n, payload in entries]
+    return pa.RecordBatch.from_pylist(rows, schema=_PARSED)
 
 
 def _pack_part(part: Part) -> bytes:

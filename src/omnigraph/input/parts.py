@@ -11,7 +11,7 @@ ends after that sweep, because another task failed before it, waits for a cleanu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,7 +52,7 @@ class FrameWrite:
 
 def write_part(write: FrameWrite, batches: Iterable[pa.RecordBatch]) -> str | None:
     """Runs on executors: the batches as one part; its name, or None if there was no row."""
-    rows = _with_rows(batches)
+    rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)
     if first is None:
         return None
@@ -101,7 +101,3 @@ def load_parts(write: FrameWrite, names: Sequence[str]) -> Receipt:
 def remove_parts(write: FrameWrite) -> None:
     """Remove all parts of a write, also those of attempts that were not reported."""
     remove_below(write.location, write.prefix)
-
-
-def _with_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return (batch for batch in batches if batch.num_rows)

@@ -1,4 +1,4 @@
-"""From what was given to what is read: files looked at, types and columns settled, units cut.
+"""From what was given to what is read: files opened, types and columns settled, units cut.
 
     members, catalog -> [plan] -> InputPlan
 
@@ -164,7 +164,7 @@ def types_of(members: Sequence[Member], catalog: Catalog) -> list[GraphType | No
 def plan_files(
     member: Member, graph_type: GraphType | None, *, range_bytes: int | None
 ) -> list[PlannedFile]:
-    """The files of a member, some looked at at a time; the first of them that is wrong is told.
+    """The files of a member, several opened at a time; the first that is wrong is reported.
 
     ``range_bytes`` is how large a unit should be; None: a file is one unit.
     """
@@ -180,7 +180,7 @@ def plan_files(
 
 
 class _FirstLook:
-    """What the first bytes of a file tell."""
+    """What the first bytes of a file show."""
 
     def __init__(
         self, graph_type: GraphType | None, columns: ColumnsOf | None, range_bytes: int | None
@@ -257,7 +257,7 @@ class _FirstLook:
     ) -> PlannedFile:
         head = _head(reader, planned, _HEADER_BYTES_MAX)
         if planned.compression and not head:
-            # Nothing could be unpacked; the task that tries again tells why.
+            # Nothing could be unpacked; the task that tries again reports why.
             raise UnreadableInput(f"the {planned.compression} data is damaged or empty")
         text = head.removeprefix(BOM)
         name = planned.file.name
@@ -301,7 +301,7 @@ def _head(reader: SourceReader, planned: PlannedFile, size: int) -> bytes:
     try:
         return unpacked_stream(reader, planned.compression).read(size)
     except UnreadableInput:
-        return b""  # Reading all of it tells after which line.
+        return b""  # Reading all of it reports after which line.
 
 
 def _columns(format: Format, reader: SourceReader, size_bytes: int) -> tuple[pa.Schema, list[int]]:

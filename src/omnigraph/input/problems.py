@@ -1,9 +1,9 @@
-"""What is wrong with the input, collected and told all at once.
+"""What is wrong with the input, collected and reported all at once.
 
     jsonl | records | tables -> [problems] -> InputError
 
 A reader that stops at the first bad line makes its user run it again for every mistake; one that
-lists a million bad lines tells nothing. So problems are collected up to a bound. Nothing here knows
+lists a million bad lines is no help. So problems are collected up to a bound. Nothing here knows
 where problems come from.
 """
 
@@ -50,7 +50,7 @@ class Problem:
 def input_error(
     problems: Sequence[Problem], *, stopped: bool = False, total: int | None = None
 ) -> InputError:
-    """The error that tells the first problems.
+    """The error with the first problems.
 
     ``stopped``: reading ended before the input did; else ``total`` is how many there are.
     """

@@ -2,7 +2,7 @@
 
     problems | violations -> [rejects] -> out.jsonl | out.parquet
 
-The file is made before anything is read: a place that cannot be written to is told at once and not
+The file is made before anything is read: a place that cannot be written to is reported at once, not
 after an hour. It holds nothing when nothing was refused. It is never one of the files that are
 read: making it would empty that.
 """
@@ -13,7 +13,6 @@ import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import orjson
@@ -57,7 +56,7 @@ class RejectFile:
         return self
 
     def _open(self, path: Path) -> None:
-        with self._told():
+        with self._writing():
             self._out = path.open("wb")
             if path.suffix.lower() in TABLE_SUFFIXES:
                 self._table = pq.ParquetWriter(self._out, TABLE_SCHEMA, compression="zstd")
@@ -65,20 +64,15 @@ class RejectFile:
     def start_over(self) -> None:
         """Forget what was written: the input is read again."""
         if self._used and self._path is not None:
-            self.__exit__(None, None, None)
+            self.__exit__()
             self._rows.clear()
             self._used = False
             self._open(self._path)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._out is None:
             return
-        with self._told():
+        with self._writing():
             try:
                 if self._table is not None:
                     self._write_rows(self._table)
@@ -105,7 +99,7 @@ class RejectFile:
 
     def _write(self, line: dict[str, Any]) -> None:
         self._used = True
-        with self._told():
+        with self._writing():
             if self._table is not None:
                 self._rows.append(line)
                 if len(self._rows) >= _BATCH_ROWS:
@@ -132,7 +126,7 @@ class RejectFile:
                 )
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _writing(self) -> Generator[None]:
         try:
             yield
         except OSError as e:

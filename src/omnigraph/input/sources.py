@@ -88,7 +88,7 @@ class Given:
         try:
             sizes = [f.size for f in self.files if isinstance(f, InputFile)]
         except OmnigraphError:
-            return None  # Reading it tells what is wrong.
+            return None  # Reading it reports what is wrong.
         return sum(sizes) if sizes else None
 
     def has(self, kind: Kind) -> bool:

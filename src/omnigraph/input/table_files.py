@@ -44,7 +44,7 @@ def damaged(format: Format, error: BaseException) -> UnreadableInput:
 
 
 def batch_pieces(unit: InputUnit, catalog: Catalog) -> Callable[[Batch], Iterator[InputPiece]]:
-    """What tells the rows of a batch as a piece."""
+    """The function that reads a batch as one piece."""
     shape = _shape(unit)
     graph_type = catalog.table(shape.table_key)
 

@@ -29,7 +29,7 @@ from omnigraph.input.sources import Given, Kind, Member
 from omnigraph.input.streams import SourceReader, open_source
 from omnigraph.input.table_files import arrow_batches, batch_pieces, parquet_batches
 from omnigraph.input.tables import rows_from_table
-from omnigraph.input.units import Format, InputUnit, PlannedFile
+from omnigraph.input.units import Format, InputUnit, PlannedFile, WorkPlan
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType
 from omnigraph.storage.inputs import UnreadableInput
@@ -52,7 +52,7 @@ def read_input(
     """The rows of all members by table key, in order of first mention.
 
     Raises InputError with every problem found (up to a bound), NotFoundError for a missing file.
-    ``progress`` is told the number of bytes that were read and converted so far. With ``rejects``
+    ``progress`` gets the number of bytes that were read and converted so far. With ``rejects``
     everything is read, and all problems go there.
     """
     types = types_of(given.members, catalog)
@@ -115,7 +115,6 @@ def _records(
 class _Result:
     """A block that was understood, or why there is none."""
 
-    file: int
     unit: InputUnit
     done: int
     pieces: Sequence[InputPiece] | UnreadableInput | InputError
@@ -146,11 +145,11 @@ class _Reading:
         for result in self._results():
             pieces = result.pieces
             if not isinstance(pieces, Sequence):
-                pieces = [broken(result.unit, pieces, self._lines[result.file])]
+                pieces = [broken(result.unit, pieces, self._lines[result.unit.file])]
             for piece in pieces:
-                self._take(piece, result.file)
+                self._take(piece, result.unit.file)
             if self._progress is not None:
-                self._progress(int(before[result.file]) + result.done)
+                self._progress(int(before[result.unit.file]) + result.done)
         if self._problems:
             raise input_error(self._problems, total=self._total)
         return finish([*self._mentions(), *self._parts], [f.file.name for f in self._files], ids)
@@ -165,7 +164,7 @@ class _Reading:
         self._problems += placed[: PROBLEMS_MAX - len(self._problems)]
         if len(self._problems) == PROBLEMS_MAX and self._rejects is None:
             raise input_error(self._problems, stopped=True)
-        # Rows are of no use once there is a problem: do not collect them.
+        # Rows are not needed once there is a problem: do not collect them.
         if self._problems:
             self._parts.clear()
         else:
@@ -182,34 +181,28 @@ class _Reading:
 
     def _results(self) -> Iterator[_Result]:
         """Every block with its content, in input order."""
+        plan = WorkPlan(files=tuple(self._files), indices=tuple(range(len(self._files))))
         in_work: deque[Future[_Result]] = deque()
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="omnigraph-input") as pool:
             try:
-                for number, unit in self._units():
+                for unit in map(plan.unit, range(plan.unit_count)):
                     pieces_of = READERS[unit.planned.format].pieces(unit, self._catalog)
                     try:
                         for block in unit_blocks(unit):
                             if len(in_work) >= _BLOCKS_IN_WORK_MAX:
                                 yield in_work.popleft().result()
-                            work = pool.submit(self._understood, number, unit, block, pieces_of)
+                            work = pool.submit(self._understood, unit, block, pieces_of)
                             in_work.append(work)
                     except (UnreadableInput, InputError) as error:
                         while in_work:
                             yield in_work.popleft().result()
-                        yield _Result(file=number, unit=unit, done=0, pieces=error)
+                        yield _Result(unit=unit, done=0, pieces=error)
                 while in_work:
                     yield in_work.popleft().result()
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _units(self) -> Iterator[tuple[int, InputUnit]]:
-        for number, planned in enumerate(self._files):
-            for cut in range(planned.unit_count):
-                start, stop = planned.cuts[cut : cut + 2]
-                unit = InputUnit(number=cut, file=number, planned=planned, start=start, stop=stop)
-                yield number, unit
-
-    def _understood(self, file: int, unit: InputUnit, block: Any, pieces_of: PiecesOf) -> _Result:
+    def _understood(self, unit: InputUnit, block: Any, pieces_of: PiecesOf) -> _Result:
         """A block; no more of it than is needed to say that it is wrong."""
         found: list[InputPiece] = []
         problems = 0
@@ -218,7 +211,7 @@ class _Reading:
             problems += len(piece.problems)
             if problems >= PROBLEMS_MAX and self._rejects is None:
                 break
-        return _Result(file=file, unit=unit, done=block.done, pieces=found)
+        return _Result(unit=unit, done=block.done, pieces=found)
 
 
 # -- readers ---------------------------------------------------------------------------------------
@@ -237,7 +230,7 @@ class FormatReader:
     blocks: Callable[[InputUnit, SourceReader], Iterator[Any]]
     """Whole records of a unit, each block with ``done``: the bytes of the file read so far."""
     pieces: Callable[[InputUnit, Catalog], PiecesOf]
-    """What tells what a block of a unit holds; any thread may ask it."""
+    """Gives the function that reads a block of a unit; any thread may call it."""
 
 
 READERS = {
@@ -270,7 +263,7 @@ def read_unit(unit: InputUnit, catalog: Catalog) -> Iterator[InputPiece]:
 def broken(unit: InputUnit, error: UnreadableInput | InputError, lines: int) -> InputPiece:
     """That a unit cannot be read on after some lines, as a problem."""
     message = error.reason if isinstance(error, UnreadableInput) else error.message
-    # Only a file that is read from its start tells where in it this happened.
+    # Only in a file that is read from its start is it known where this happened.
     if isinstance(error, UnreadableInput) and unit.planned.in_order:
         message = f"{message} after line {lines}"
     return InputPiece(parts=(), problems=[Problem(message=message)], line_count=0)

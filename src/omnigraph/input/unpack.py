@@ -1,4 +1,4 @@
-"""Packed texts as streams: gzip and zstd, with their damage told in our words.
+"""Packed texts as streams: gzip and zstd, with damage reported as our errors.
 
 A packed text cannot be cut into ranges: one task reads all of it, in blocks.
 """
@@ -28,7 +28,7 @@ def unpacked_stream(reader: SourceReader, compression: Compression) -> io.Buffer
 
 
 def unpacked_head(raw: bytes, compression: Compression, size: int) -> bytes:
-    """The beginning of a packed text, as far as its packed beginning tells it."""
+    """The beginning of a packed text, as far as its packed beginning holds it."""
     stream, text = pa.CompressedInputStream(pa.BufferReader(raw), compression.value), b""
     try:
         while len(text) < size and (chunk := stream.read(_HEAD_STEP_BYTES)):

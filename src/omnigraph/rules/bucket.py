@@ -6,7 +6,7 @@
 A bucket holds everything that can break a rule together: all rows of one id, of one tuple, of one
 node. A cheap test counts what breaks its rule, or merely might: zero always means that the rule is
 kept in this bucket. Texts are compared as they are, tuples by their hashes, so only tuples can be
-suspected in vain. The exact finding is the local validator's, on the rows of the bucket.
+found without cause. The exact finding is the local validator's, on the rows of the bucket.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.ddl import schema_of
 from omnigraph.arrow.sets import among, strings
 from omnigraph.rules.digest import (
     COUNTS,
@@ -34,13 +35,20 @@ from omnigraph.rules.digest import (
     unpacked,
 )
 from omnigraph.rules.findings import RuleFinding
-from omnigraph.rules.ranked import Found, RulePlace, found_table, nothing_found, ranked_findings
+from omnigraph.rules.ranked import (
+    NOTHING,
+    Found,
+    RulePlace,
+    found_table,
+    nothing_found,
+    ranked_findings,
+)
 from omnigraph.rules.repeats import find_repeats
 from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, Origins, TableDelta, WriteMode
 from omnigraph.schema.catalog import GraphType
 
 COUNTED_DDL = "test int, bucket int, n bigint"
-_COUNTED = pa.schema([("test", pa.int32()), ("bucket", pa.int32()), ("n", pa.int64())])
+_COUNTED = schema_of(COUNTED_DDL)
 KEPT = "_kept"
 """Whether no later row of the same id replaces a row. Topics that have it ask for it."""
 KEY = "_key"
@@ -134,7 +142,7 @@ class CheapTest(Protocol):
         """What must meet."""
         ...
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """The number for one bucket; zero is certain."""
         ...
 
@@ -150,7 +158,7 @@ def first_pass(
             found[test] = found.get(test, 0) + int.from_bytes(payload.as_py(), "little")
     else:
         met = Bucket(rows, topics)
-        found = {i: n for i, test in enumerate(tests) if (n := test.suspects(met))}
+        found = {i: n for i, test in enumerate(tests) if (n := test.candidates(met))}
     return pa.table([list(found), [bucket] * len(found), list(found.values())], schema=_COUNTED)
 
 
@@ -191,13 +199,25 @@ class RuleOnInput:
     files: tuple[str, ...]
     is_conflict: ClassVar[bool] = False
 
+    @property
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
+        """What must meet; the rows of the input are first."""
+        raise NotImplementedError
+
+    def findings(self, bucket: Bucket, rows: pa.Table) -> list[RuleFinding]:
+        """What the local rule finds in the rows of the input."""
+        raise NotImplementedError
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        rows = bucket.input(self.needs[0][1])
+        return NOTHING if rows is None else self.ranked(self.findings(bucket, rows), rows, limit)
+
     def wanted(
         self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False
     ) -> KeyedRows:
         """Rows of the input with these columns."""
-        mark = (KEPT,) if kept else ()
-        names = tuple(dict.fromkeys(("id", *columns, FILE, LINE, *mark)))
-        return KeyedRows(table_key=self.type.table_key, columns=names, by=by)
+        return self.stored((*columns, FILE, LINE), by, kept=kept)
 
     def stored(
         self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False
@@ -211,7 +231,7 @@ class RuleOnInput:
         """Rows of the input as the local rules take them."""
         return input_delta(self.type, rows, self.files)
 
-    def told(self, findings: Sequence[RuleFinding], rows: pa.Table, limit: int | None) -> Found:
+    def ranked(self, findings: Sequence[RuleFinding], rows: pa.Table, limit: int | None) -> Found:
         """What the local rules found."""
         return ranked_findings(findings, rows, self.place, limit)
 
@@ -239,8 +259,8 @@ def exact_pass(
     met = Bucket(rows, topics)
     found = [nothing_found()]
     for rule in (d.rule for d in doubts if d.buckets is None or first in d.buckets):
-        told, total = rule.find(met, limit)
-        found.append(found_table(told, total, rule.place, conflict=rule.is_conflict))
+        ranked, total = rule.find(met, limit)
+        found.append(found_table(ranked, total, rule.place, conflict=rule.is_conflict))
     return pa.concat_tables(found)
 
 

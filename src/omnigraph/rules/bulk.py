@@ -133,7 +133,7 @@ def bulk_rules(given: BulkInput) -> BulkRules:
 
 def _repeats(given: BulkInput, graph_type: GraphType) -> RepeatedIds | RepeatedTuples:
     """Whether ids repeat. Hashes are enough if nothing else needs the ids of edges, and no id may
-    repeat: what they suspect is looked into."""
+    repeat: what they find is then checked exactly."""
     key = graph_type.table_key
     needed = isinstance(graph_type, NodeType) or given.committed_rows(key) > 0
     if needed or ids_may_repeat(given.mode, graph_type):
@@ -246,7 +246,7 @@ def _cardinality_rules(given: BulkInput, number: int, edge: EdgeType) -> Iterato
     committed = given.exists(edge.table_key)
     some = given.committed_rows(edge.table_key) > 0
     # The minimum is the only bound that a source without any edge left can break.
-    deserted = given.overwrites and some and cardinality.low > 0
+    emptied = given.overwrites and some and cardinality.low > 0
     nodes_go = node_key in given.tables and given.overwrites
     yield BulkRule(
         table_key=edge.table_key,
@@ -254,7 +254,7 @@ def _cardinality_rules(given: BulkInput, number: int, edge: EdgeType) -> Iterato
             sources=_ends(edge, "src"),
             edge=edge,
             committed=committed,
-            deserted=deserted,
+            emptied=emptied,
         ),
         exact=CountWrong(
             type=edge,
@@ -262,7 +262,7 @@ def _cardinality_rules(given: BulkInput, number: int, edge: EdgeType) -> Iterato
             files=given.files,
             edge=edge,
             committed=committed,
-            deserted=deserted,
+            emptied=emptied,
             nodes_go=nodes_go and given.committed_rows(node_key) > 0,
         ),
         # Fewer edges than the test counts can only break the minimum.

@@ -22,7 +22,7 @@ from omnigraph.rules.digest import KeyedRows, Sided, Texts
 from omnigraph.rules.findings import RuleFinding, count, out_of_bounds, row_violation
 from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage, bounded, image_of
-from omnigraph.rules.ranked import Found, Told
+from omnigraph.rules.ranked import Found, RankedViolation
 from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, CommittedState
 from omnigraph.schema.catalog import EdgeType
 
@@ -77,12 +77,12 @@ def _findings(
     def word(index: int) -> Violation:
         source, number = touched[int(places[index])], int(counts[places[index]])
         message = out_of_bounds(edge, source.as_py(), number)
-        return _blame(image, source, message)
+        return _violation(image, source, message)
 
     return [RuleFinding(positions=places, word=word)]
 
 
-def _blame(image: TableImage, source: pa.StringScalar, message: str) -> Violation:
+def _violation(image: TableImage, source: pa.StringScalar, message: str) -> Violation:
     """The last edge of the input at this source, or none when edges were only taken away."""
     rows = image.input_rows(true_at(pc.equal(image.rows.column("src"), source)))
     if len(rows):
@@ -118,16 +118,16 @@ class OutOfBounds:
     edge: EdgeType
     committed: bool
     """Committed edges stay, and count with those of the input."""
-    deserted: bool
+    emptied: bool
     """Committed edges go, and a source of theirs that the input does not name has none left."""
 
     @property
     def needs(self) -> tuple[Sided, ...]:
         """What must meet."""
         mine = ((False, self.sources),)
-        return (*mine, (True, self.sources)) if self.committed or self.deserted else mine
+        return (*mine, (True, self.sources)) if self.committed or self.emptied else mine
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """The number for one bucket."""
         mine = bucket.texts(self.sources, committed=False)
         theirs = bucket.texts(self.sources, committed=True)
@@ -141,7 +141,7 @@ class OutOfBounds:
                 most = own + others
                 least = np.maximum(own, others) if self.edge.keyed else most
             found = int(np.count_nonzero(_wrong(self.edge, least, most)))
-        if self.deserted and len(theirs):
+        if self.emptied and len(theirs):
             found += len(theirs) - (true_count(among(theirs, mine)) if len(mine) else 0)
         return found
 
@@ -160,7 +160,7 @@ class CountWrong(RuleOnInput):
 
     edge: EdgeType
     committed: bool
-    deserted: bool
+    emptied: bool
     nodes_go: bool
     """Nodes of the source's type may disappear; those that do are not held to anything."""
 
@@ -168,7 +168,7 @@ class CountWrong(RuleOnInput):
     def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
         """What must meet."""
         needs = [(False, self.wanted(("src",), ("src",), kept=True))]
-        if self.committed or self.deserted:
+        if self.committed or self.emptied:
             needs.append((True, self._theirs))
         if self.nodes_go:
             needs += [(side, rows_of_ids(f"node:{self.edge.source}")) for side in (False, True)]
@@ -188,19 +188,19 @@ class CountWrong(RuleOnInput):
         touched = without(union([mine, goes.take(pc.sort_indices(goes))]), self._gone(bucket))
         counts = _count(mine, touched) + _count(stays, touched)
         found = _findings(image_of(self.delta(rows)), self.edge, touched, counts)
-        told = [
-            self._told(finding.word(index), touched[int(place)], rows)
+        ranked = [
+            self._placed(finding.word(index), touched[int(place)], rows)
             for finding in found
             for index, place in enumerate(finding.positions[:limit])
         ]
-        return told, count(found)
+        return ranked, count(found)
 
     def _sources(self, theirs: pa.Table | None) -> tuple[pa.StringArray, pa.StringArray]:
         """Sources of committed edges that stay, and of those that go."""
         if theirs is None:
             return NO_IDS, NO_IDS
         sources = strings(theirs.column("src"))
-        if self.deserted:
+        if self.emptied:
             return NO_IDS, sources
         kept = theirs.column(KEPT).combine_chunks()
         return sources.filter(kept), sources.filter(pc.invert(kept))
@@ -210,11 +210,13 @@ class CountWrong(RuleOnInput):
         before = bucket.ids(nodes, committed=True) if self.nodes_go else NO_IDS
         return without(before, bucket.ids(nodes, committed=False))
 
-    def _told(self, violation: Violation, source: pa.StringScalar, rows: pa.Table) -> Told:
+    def _placed(
+        self, violation: Violation, source: pa.StringScalar, rows: pa.Table
+    ) -> RankedViolation:
         """By the first edge of the input at this source; those without one follow by name."""
         at = true_at(pc.equal(rows.column("src"), source))
         if not len(at):
             place = replace(self.place, rank=1)
-            return Told(violation=violation, place=place, name=source.as_py())
+            return RankedViolation(violation=violation, place=place, name=source.as_py())
         file, line = (rows.column(name)[int(at[0])].as_py() for name in (FILE, LINE))
-        return Told(violation=violation, place=self.place, file=file, line=line)
+        return RankedViolation(violation=violation, place=self.place, file=file, line=line)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.ddl import schema_of
 from omnigraph.rules.repeats import HASHED_BYTES, complete_rows, stable_hashes
 
 EXCHANGE_DDL = "bucket int, topic int, committed boolean, payload binary"
@@ -30,14 +31,7 @@ PENDING_VALUES_MAX = 1 << 21
 BUCKETS_MAX = 1 << 14
 BATCH_BYTES = 16 << 20
 """About so much passes to Spark at once."""
-_EXCHANGE = pa.schema(
-    [
-        pa.field("bucket", pa.int32(), nullable=False),
-        pa.field("topic", pa.int32(), nullable=False),
-        pa.field("committed", pa.bool_(), nullable=False),
-        pa.field("payload", pa.binary(), nullable=False),
-    ]
-)
+_EXCHANGE = schema_of(EXCHANGE_DDL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,12 +276,4 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def exchange_row(bucket: int, topic: int, payload: bytes, *, committed: bool) -> pa.RecordBatch:
     """One row that is exchanged."""
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([bucket], pa.int32()),
-            pa.array([topic], pa.int32()),
-            pa.array([committed]),
-            pa.array([payload], pa.binary()),
-        ],
-        schema=_EXCHANGE,
-    )
+    return pa.record_batch([[bucket], [topic], [committed], [payload]], schema=_EXCHANGE)

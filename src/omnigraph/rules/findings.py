@@ -25,7 +25,7 @@ class RuleFinding:
     """All places where one check failed in one table."""
 
     positions: Positions
-    """Ascending: rows of the input, or ranks where no input row is to blame."""
+    """Ascending: rows of the input, or ranks where no input row is the cause."""
     word: Callable[[int], Violation]
     """Words the violation at an index of ``positions``."""
     is_conflict: bool = False
@@ -128,7 +128,7 @@ def member_text(values: Sequence[Any]) -> str:
 
 
 def single(members: Sequence[str]) -> str | None:
-    """The property that a violation is told at: none where several are to blame together."""
+    """The property that a violation is reported at: none where several together are the cause."""
     return members[0] if len(members) == 1 else None
 
 

@@ -86,7 +86,7 @@ def check_derived(delta: TableDelta) -> list[RuleFinding]:
         return []
     members = identity_members(delta.type)
     expected = canonical_ids(delta.type, delta.rows)
-    # A missing member is told as a missing value.
+    # A missing member is reported as a missing value.
     rows = true_at(pc.fill_null(pc.not_equal(delta.rows.column("id"), expected), False))
     ids = delta.rows.column("id")
 
@@ -122,7 +122,7 @@ class RepeatedIds:
         """What must meet."""
         return ((False, self.ids),)
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """The number for one bucket."""
         return len(find_repeats([bucket.texts(self.ids, committed=False)]).superseded())
 
@@ -138,7 +138,7 @@ class KnownIds:
         """What must meet."""
         return ((False, self.ids), (True, self.ids))
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """The number for one bucket."""
         mine = bucket.texts(self.ids, committed=False)
         theirs = bucket.texts(self.ids, committed=True)
@@ -154,13 +154,10 @@ class SameId(RuleOnInput):
         """What must meet."""
         return ((False, self.wanted(identity_members(self.type), ("id",))),)
 
-    def find(self, bucket: Bucket, limit: int | None) -> Found:
-        """What breaks the rule in one bucket."""
-        rows = bucket.input(self.needs[0][1])
-        if rows is None:
-            return NOTHING
+    def findings(self, bucket: Bucket, rows: pa.Table) -> list[RuleFinding]:
+        """What the local rule finds."""
         delta = self.delta(rows)
-        return self.told(check_identity(delta, repeated_ids(delta)), rows, limit)
+        return check_identity(delta, repeated_ids(delta))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,4 +178,4 @@ class IdTaken(RuleOnInput):
             return NOTHING
         rows = rows.filter(pa.array(last_of_each(rows)))
         matched = bucket.ids(self.needs[1][1], committed=True)
-        return self.told(check_conflicts(image_of(self.delta(rows), matched)), rows, limit)
+        return self.ranked(check_conflicts(image_of(self.delta(rows), matched)), rows, limit)

@@ -3,13 +3,13 @@
     rules on the input -> [image] -> rules on the resulting state
 
 Knows which ids exist already, which really disappear, and the exact counts. This is where a table
-is read by id, at most once. It judges nothing.
+is read by id, at most once. No rule is checked here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -28,17 +28,17 @@ class TableImage:
     delta: TableDelta
     rows: pa.Table
     """The last row of every id."""
-    positions: Positions | None
+    positions: Positions | None = None
     """The input row behind each row; None when they are the same."""
-    matched: pa.StringArray
+    matched: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Ids in ``rows`` that are committed already. Not known, and empty, for an overwrite."""
-    removed: pa.StringArray
+    removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Committed ids that disappear. Empty for an overwrite that did not have to know them."""
-    sources_before: pa.StringArray
+    sources_before: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Distinct committed ``src`` of replaced and removed edges, where cardinality needs them."""
-    inserted_count: int
-    updated_count: int
-    deleted_count: int
+    inserted_count: int = 0
+    updated_count: int = 0
+    deleted_count: int = 0
 
     @property
     def overwrites(self) -> bool:
@@ -81,17 +81,7 @@ def build_image(
 
 def image_of(delta: TableDelta, matched: pa.StringArray = NO_IDS) -> TableImage:
     """The image of rows that are all written, and each the last of its id."""
-    return TableImage(
-        delta=delta,
-        rows=delta.rows,
-        positions=None,
-        matched=matched,
-        removed=NO_IDS,
-        sources_before=NO_IDS,
-        inserted_count=0,
-        updated_count=0,
-        deleted_count=0,
-    )
+    return TableImage(delta=delta, rows=delta.rows, matched=matched)
 
 
 def bounded(graph_type: GraphType) -> Cardinality | None:
@@ -147,14 +137,14 @@ def _overwrite(
     cardinality = bounded(table.type)
     # The minimum is the only bound that a source without any edge left can break.
     needs_sources = cardinality is not None and cardinality.low > 0
-    strangers = table.ids_fresh or not rows.num_rows
+    all_new = table.ids_fresh or not rows.num_rows
     removed, sources, updated_count = NO_IDS, NO_IDS, 0
     if before_count and (
-        needs_sources or not strangers or _has_edges(catalog, written, table, committed)
+        needs_sources or not all_new or _has_edges(catalog, written, table, committed)
     ):
         before = committed.scan(key, ("id", "src") if needs_sources else ("id",))
         removed = strings(before.column("id"))
-        removed = removed if strangers else without(removed, rows.column("id"))
+        removed = removed if all_new else without(removed, rows.column("id"))
         updated_count = before.num_rows - len(removed)
         if needs_sources:
             sources = union([before.column("src")])
@@ -162,7 +152,6 @@ def _overwrite(
         delta=table,
         rows=rows,
         positions=positions,
-        matched=NO_IDS,
         removed=removed,
         sources_before=sources,
         inserted_count=rows.num_rows - updated_count,

@@ -3,17 +3,18 @@
     exact pass -> [ranked] -> the first violations, their number, all of them
 
 Every violation carries its rank, so that the first ones come in the local validator's order. A task
-that is asked for the first few tells only those of its own, and how many there are in all.
+that is asked for the first few gives only those of its own, and how many there are in all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.arrow.ddl import schema_of
 from omnigraph.errors import Violation
 from omnigraph.rules.findings import RuleFinding, count
 from omnigraph.rules.table_delta import FILE, LINE
@@ -25,30 +26,14 @@ FOUND_DDL = (
     "message string, entity_kind string, type_name string, entity_id string, "
     "property_name string, source string, source_line bigint, n bigint, conflict boolean"
 )
-_FOUND = pa.schema(
-    [
-        ("table", pa.int32()),
-        ("stage", pa.int32()),
-        ("rank", pa.int32()),
-        ("file", pa.int32()),
-        ("line", pa.int64()),
-        ("name", pa.string()),
-        ("number", pa.int32()),
-        ("rule", pa.string()),
-        ("message", pa.string()),
-        ("entity_kind", pa.string()),
-        ("type_name", pa.string()),
-        ("entity_id", pa.string()),
-        ("property_name", pa.string()),
-        ("source", pa.string()),
-        ("source_line", pa.int64()),
-        ("n", pa.int64()),
-        ("conflict", pa.bool_()),
-    ]
-)
+_FOUND = schema_of(FOUND_DDL)
+_SAID = (
+    "rule", "message", "entity_kind", "type_name", "entity_id", "property_name", "source",
+)  # fmt: skip
+"""Fields of a violation that are columns of the same name; its line is `source_line`."""
 
 VALUES, IDENTITY, ENDPOINTS, SURVIVORS, CARDINALITY = range(5)
-"""The stages of the local validator: violations of one table are told stage by stage."""
+"""The stages of the local validator: violations of one table are reported stage by stage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +47,7 @@ class RulePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RankedViolation:
     """One violation with what it is ordered by inside its rule."""
 
     violation: Violation
@@ -72,7 +57,7 @@ class Told:
     name: str = ""
 
 
-Found = tuple[list[Told], int]
+Found = tuple[list[RankedViolation], int]
 """The first violations, as many as were asked for, and how many there are."""
 NOTHING: Found = ([], 0)
 
@@ -90,8 +75,8 @@ def ranked_findings(
         for number, finding in enumerate(findings)
         for index, row in enumerate(finding.positions[:limit])
     ]
-    told = [
-        Told(
+    ranked = [
+        RankedViolation(
             violation=findings[number].word(index),
             place=replace(place, number=place.number + number),
             file=file,
@@ -99,15 +84,16 @@ def ranked_findings(
         )
         for file, line, number, index in sorted(heads)[:limit]
     ]
-    return told, count(findings)
+    return ranked, count(findings)
 
 
-def found_table(told: Iterable[Told], total: int, place: RulePlace, *, conflict: bool) -> pa.Table:
+def found_table(
+    ranked: Iterable[RankedViolation], total: int, place: RulePlace, *, conflict: bool
+) -> pa.Table:
     """Violations of one rule and their number, as Spark takes them."""
-    rows = [_row(one) for one in told]
+    rows = [_row(one) for one in ranked]
     if total:
-        counted = dict.fromkeys(_FOUND.names) | {"table": place.table, "n": total}
-        rows.append(counted | {"conflict": conflict})
+        rows.append({"table": place.table, "n": total, "conflict": conflict})
     return pa.Table.from_pylist(rows, schema=_FOUND)
 
 
@@ -118,36 +104,10 @@ def nothing_found() -> pa.Table:
 
 def violation_of(row: Any) -> Violation:
     """A row that is a violation, as that."""
-    return Violation(
-        rule=row["rule"],
-        message=row["message"],
-        entity_kind=row["entity_kind"],
-        type_name=row["type_name"],
-        entity_id=row["entity_id"],
-        property_name=row["property_name"],
-        source=row["source"],
-        line=row["source_line"],
-    )
+    return Violation(line=row["source_line"], **{name: row[name] for name in _SAID})
 
 
-def _row(told: Told) -> dict[str, Any]:
-    violation, place = told.violation, told.place
-    return {
-        "table": place.table,
-        "stage": place.stage,
-        "rank": place.rank,
-        "file": told.file,
-        "line": told.line,
-        "name": told.name,
-        "number": place.number,
-        "rule": violation.rule,
-        "message": violation.message,
-        "entity_kind": violation.entity_kind,
-        "type_name": violation.type_name,
-        "entity_id": violation.entity_id,
-        "property_name": violation.property_name,
-        "source": violation.source,
-        "source_line": violation.line,
-        "n": 0,
-        "conflict": None,
-    }
+def _row(ranked: RankedViolation) -> dict[str, Any]:
+    said = {name: getattr(ranked.violation, name) for name in _SAID}
+    inside = {"file": ranked.file, "line": ranked.line, "name": ranked.name}
+    return asdict(ranked.place) | inside | said | {"source_line": ranked.violation.line, "n": 0}

@@ -151,7 +151,7 @@ def _shared_slots(hashes: Hashes) -> Positions:
         kept = np.flatnonzero(shared)
         shrunk = 2 * len(kept) < len(slots)
         rows = kept if rows is None else rows[kept]
-        # Where a round does not thin the rows out they repeat in truth: more rounds are in vain.
+        # Where a round does not thin the rows out they really repeat: more rounds would not help.
         if len(rows) <= _EXACT_ROWS_MAX or not shrunk:
             break
     return np.arange(len(hashes), dtype=np.int64) if rows is None else rows

@@ -18,7 +18,6 @@ from omnigraph.rules.digest import KeyedRows, Sided, Tuples
 from omnigraph.rules.findings import RuleFinding, held_twice, member_values, row_finding, single
 from omnigraph.rules.identity import identity_members
 from omnigraph.rules.image import TableImage, image_of
-from omnigraph.rules.ranked import NOTHING, Found
 from omnigraph.rules.repeats import comparable, complete_rows, find_repeats, tuple_codes
 from omnigraph.rules.table_delta import CommittedState, TableDelta
 from omnigraph.schema.catalog import GraphType
@@ -123,7 +122,7 @@ class RepeatedTuples:
         """What must meet."""
         return ((False, self.tuples),)
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """The number for one bucket."""
         hashes = bucket.tuples(self.tuples, committed=False)
         return len(find_repeats([pa.chunked_array([pa.array(hashes)])]).superseded())
@@ -140,7 +139,7 @@ class HeldTuples:
         """What must meet."""
         return ((False, self.tuples), (True, self.tuples))
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """The number for one bucket."""
         mine = bucket.tuples(self.tuples, committed=False)
         theirs = bucket.tuples(self.tuples, committed=True)
@@ -166,12 +165,9 @@ class SameTuple(RuleOnInput):
         """What must meet."""
         return ((False, self.wanted(self.group, self.group)),)
 
-    def find(self, bucket: Bucket, limit: int | None) -> Found:
-        """What breaks the rule in one bucket."""
-        rows = bucket.input(self.needs[0][1])
-        if rows is None:
-            return NOTHING
-        return self.told(check_repeats(self.delta(rows), self.group), rows, limit)
+    def findings(self, bucket: Bucket, rows: pa.Table) -> list[RuleFinding]:
+        """What the local rule finds."""
+        return check_repeats(self.delta(rows), self.group)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,14 +182,12 @@ class TupleTaken(RuleOnInput):
         mine = self.wanted(self.group, self.group, kept=True)
         return ((False, mine), (True, self.stored(self.group, self.group, kept=True)))
 
-    def find(self, bucket: Bucket, limit: int | None) -> Found:
-        """What breaks the rule in one bucket."""
-        (_, mine), (_, theirs) = self.needs
-        rows, there = bucket.input(mine), bucket.kept(theirs)
-        if rows is None or there is None:
-            return NOTHING
-        found = check_committed(image_of(self.delta(rows)), self.group, _RowsHere(there))
-        return self.told(found, rows, limit)
+    def findings(self, bucket: Bucket, rows: pa.Table) -> list[RuleFinding]:
+        """What the local rule finds."""
+        there = bucket.kept(self.needs[1][1])
+        if there is None:
+            return []
+        return check_committed(image_of(self.delta(rows)), self.group, _RowsHere(there))
 
 
 class _RowsHere:

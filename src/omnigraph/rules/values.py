@@ -60,7 +60,7 @@ def _required(delta: TableDelta) -> list[RuleFinding]:
             continue
         missing = column.is_null()
         if name == "id":
-            # A null member leaves the id null: one mistake, so it is told once, at the member.
+            # A null member leaves the id null: one mistake, so it is reported once, at the member.
             for member in set(identity_members(delta.type)) - {"id"}:
                 missing = pc.and_(missing, delta.rows.column(member).is_valid())
         message = f"missing required value for {delta.type.name}.{name}"
@@ -208,7 +208,7 @@ class BrokenValues:
         """Nothing has to meet."""
         return ()
 
-    def suspects(self, bucket: Bucket) -> int:
+    def candidates(self, bucket: Bucket) -> int:
         """In no bucket of keys."""
         return 0
 
@@ -224,8 +224,8 @@ class ValueBroken(RuleOnInput):
 
     def find_in(self, rows: pa.Table, limit: int | None) -> pa.Table:
         """What breaks the rule in some rows, as the driver collects it."""
-        told, total = self.told(check_values(self.delta(rows)), rows, limit)
-        return found_table(told, total, self.place, conflict=False)
+        ranked, total = self.ranked(check_values(self.delta(rows)), rows, limit)
+        return found_table(ranked, total, self.place, conflict=False)
 
 
 # -- patterns --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from omnigraph.arrow.ddl import schema_of
 from omnigraph.errors import InternalError
 from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.schema.arrow import table_schema
@@ -38,15 +39,7 @@ PENDING_BYTES_MAX = 256 << 20
 """A task that has more rows in hand writes those of the largest table."""
 
 STAGED_DDL = "key string, file int, line bigint, number int, fragment string"
-_STAGED = pa.schema(
-    [
-        ("key", pa.string()),
-        ("file", pa.int32()),
-        ("line", pa.int64()),
-        ("number", pa.int32()),
-        ("fragment", pa.string()),
-    ]
-)
+_STAGED = schema_of(STAGED_DDL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,19 +123,6 @@ def _written(writing: _Writing, key: str, tables: list[pa.Table]) -> pa.RecordBa
         schema,
         (table.select(schema.names) for table in tables),
     )
-    return staged_batch(key, texts, file=first[FILE], line=first[LINE])
-
-
-def staged_batch(key: str, texts: list[str], *, file: int, line: int) -> pa.RecordBatch:
-    """What a task wrote, as the driver collects it; ``file`` and ``line`` are of the first row."""
-    count = len(texts)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([key] * count, pa.string()),
-            pa.array([file] * count, pa.int32()),
-            pa.array([line] * count, pa.int64()),
-            pa.array(range(count), pa.int32()),
-            pa.array(texts, pa.string()),
-        ],
-        schema=_STAGED,
-    )
+    place = {"key": key, "file": first[FILE], "line": first[LINE]}
+    staged = [place | {"number": n, "fragment": text} for n, text in enumerate(texts)]
+    return pa.RecordBatch.from_pylist(staged, schema=_STAGED)

@@ -88,18 +88,11 @@ def carried_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([carried_field(field) for field in schema])
 
 
-def spark_ddl(schema: pa.Schema) -> str:
-    """A schema of ours as Spark's text for schemas."""
-    return ", ".join(_column_ddl(field, separator=" ") for field in schema)
-
-
 def spark_schema(schema: pa.Schema) -> StructType:
     """A schema of ours as a Spark schema."""
     from pyspark.sql.types import StructField, StructType
 
-    return StructType(
-        [StructField(field.name, spark_type(field.type), field.nullable) for field in schema]
-    )
+    return StructType([StructField(f.name, spark_type(f.type), f.nullable) for f in schema])
 
 
 def spark_type(kind: pa.DataType) -> DataType:
@@ -110,9 +103,7 @@ def spark_type(kind: pa.DataType) -> DataType:
     if pt.is_list(carried):
         return types.ArrayType(spark_type(carried.value_type), containsNull=False)
     if pt.is_struct(carried):
-        return types.StructType(
-            [types.StructField(f.name, spark_type(f.type), f.nullable) for f in carried]
-        )
+        return spark_schema(pa.schema(list(carried)))
     if carried == U64:
         return types.DecimalType(20, 0)
     simple: dict[pa.DataType, DataType] = {
@@ -127,20 +118,6 @@ def spark_type(kind: pa.DataType) -> DataType:
         INSTANT: types.TimestampType(),
     }
     return simple[carried]
-
-
-def _column_ddl(field: pa.Field, *, separator: str) -> str:
-    quoted = "`" + field.name.replace("`", "``") + "`"
-    required = "" if field.nullable else " NOT NULL"
-    return f"{quoted}{separator}{_type_ddl(carried_type(field.type))}{required}"
-
-
-def _type_ddl(carried: pa.DataType) -> str:
-    if pt.is_list(carried):
-        return f"array<{_type_ddl(carried.value_type)}>"
-    if pt.is_struct(carried):
-        return f"struct<{', '.join(_column_ddl(f, separator=': ') for f in carried)}>"
-    return _SPARK_WORDS[carried]
 
 
 def arrow_of(schema: StructType) -> pa.Schema:
@@ -202,7 +179,7 @@ def from_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         if not _is_carried(column.type, field.type):
             raise InternalError(
                 f"column '{field.name}' came from Spark as {column.type}, not as "
-                f"{_type_ddl(carried_type(field.type))}"
+                f"{spark_type(field.type).simpleString()}"
             )
         columns.append(column if column.type == field.type else _back(column, field.type))
         if not field.nullable and column.null_count:

@@ -1,7 +1,7 @@
 """All rules over one input on one snapshot: the local validator's answer, from many processes.
 
     input, committed ─▶ [first pass: one job, one exchange] ─▶ mostly the end of it
-    suspicious buckets of rules in doubt ─▶ [exact pass: one job, one exchange] ─▶ CheckedLoad
+    candidate buckets of rules in doubt ─▶ [exact pass: one job, one exchange] ─▶ CheckedLoad
 
 The first pass tests all rules at once by digests of keys. Rows that break a rule are looked for
 only by rules in doubt, in the buckets in which they are, and are put into words only as far as they
@@ -49,7 +49,7 @@ from omnigraph.rules.ranked import FOUND_DDL, RANK, violation_of
 from omnigraph.rules.table_delta import FILE, LINE
 from omnigraph.rules.values import BrokenValues, ValueBroken
 from omnigraph.spark.errors import task
-from omnigraph.spark.exchange import LoadSources, Sending, met
+from omnigraph.spark.exchange import LoadSources, Sending, by_bucket
 from omnigraph.spark.input import Read
 from omnigraph.write.validate import refusal
 
@@ -57,16 +57,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 VIOLATIONS_MAX = 20
-"""As many are told by an error."""
+"""As many are shown by an error."""
 BUCKET_VALUES = 1 << 20
 """About so many values of all topics together meet in one bucket of the first pass."""
 BUCKET_ROWS = 1 << 18
 """About so many rows meet in one of the exact pass."""
 BUCKETS_MIN = 8
-TOLD_MAX = 10_000
+SORTED_HERE_MAX = 10_000
 """So many violations the driver puts in order by itself."""
 
-Suspects = Mapping[CheapTest, Mapping[int, int]]
+Candidates = Mapping[CheapTest, Mapping[int, int]]
 """What the first pass found: by test and by bucket, a number above zero."""
 
 
@@ -87,7 +87,7 @@ class CheckedLoad:
     _exact: _ExactPass = field(repr=False)
 
     def refusal(self) -> ConstraintError:
-        """The error that tells the first of them."""
+        """The error that shows the first of them."""
         return refusal(self.first, total=self.total, conflicts=self.conflicts)
 
     def every(self) -> Iterator[Violation]:
@@ -100,13 +100,13 @@ class CheckedLoad:
 def check(
     sources: LoadSources, given: BulkInput, *, violations_max: int = VIOLATIONS_MAX
 ) -> CheckedLoad:
-    """Check every rule. One job if all are kept, one more to tell what breaks those in doubt."""
+    """Check every rule. One job if all are kept, one more for what breaks those in doubt."""
     asked = bulk_rules(given)
     buckets = _buckets(given, asked.tests)
-    suspects = _first_pass(sources, asked.tests, buckets)
-    repeated = {key: sum(suspects[test].values()) for key, test in asked.repeats.items()}
-    known = {key: sum(suspects[test].values()) for key, test in asked.known.items()}
-    doubts, values = _in_doubt(asked.rules, suspects, repeated, known)
+    candidates = _first_pass(sources, asked.tests, buckets)
+    repeated = {key: sum(candidates[test].values()) for key, test in asked.repeats.items()}
+    known = {key: sum(candidates[test].values()) for key, test in asked.known.items()}
+    doubts, values = _in_doubt(asked.rules, candidates, repeated, known)
     exact = _ExactPass(
         sources=sources,
         given=given,
@@ -118,12 +118,12 @@ def check(
             + [(True, key) for key, number in known.items() if number]
         ),
     )
-    total, conflicts, first = _told(exact, violations_max) if doubts or values else (0, 0, ())
+    total, conflicts, first = _collected(exact, violations_max) if doubts or values else (0, 0, ())
     return CheckedLoad(
         total=total,
         conflicts=conflicts,
         first=first,
-        # What is only suspected is a broken rule if it is true, and then nothing is written.
+        # A number from hashes is not exact; if it is right a rule is broken and nothing is written.
         superseded={k: n if asked.repeats_certain(k) else 0 for k, n in repeated.items()},
         known=known,
         _exact=exact,
@@ -142,7 +142,7 @@ def _buckets(given: BulkInput, tests: Sequence[CheapTest]) -> int:
     return min(max(BUCKETS_MIN, -(-values // BUCKET_VALUES)), BUCKETS_MAX)
 
 
-def _first_pass(sources: LoadSources, tests: Sequence[CheapTest], buckets: int) -> Suspects:
+def _first_pass(sources: LoadSources, tests: Sequence[CheapTest], buckets: int) -> Candidates:
     """All tests. One job with one exchange."""
     needs = dict.fromkeys(need for test in tests for need in test.needs)
     numbers = {topic: i for i, topic in enumerate(dict.fromkeys(topic for _, topic in needs))}
@@ -157,7 +157,7 @@ def _first_pass(sources: LoadSources, tests: Sequence[CheapTest], buckets: int) 
     # The function has no annotations: Spark would try to understand them.
     meet = task(lambda rows: first_pass(rows, tests=tests, topics=topics))
     found: dict[CheapTest, dict[int, int]] = {test: {} for test in tests}
-    for row in met(sent, meet, COUNTED_DDL, partitions=buckets).collect():
+    for row in by_bucket(sent, meet, COUNTED_DDL, partitions=buckets).collect():
         found[tests[row["test"]]][row["bucket"]] = row["n"]
     return found
 
@@ -167,7 +167,7 @@ def _first_pass(sources: LoadSources, tests: Sequence[CheapTest], buckets: int) 
 
 def _in_doubt(
     rules: Sequence[BulkRule],
-    suspects: Suspects,
+    candidates: Candidates,
     repeated: Mapping[str, int],
     known: Mapping[str, int],
 ) -> tuple[tuple[Doubt, ...], dict[str, ValueBroken]]:
@@ -175,7 +175,7 @@ def _in_doubt(
     doubts: list[Doubt] = []
     values: dict[str, ValueBroken] = {}
     for rule in rules:
-        key, found = rule.table_key, suspects[rule.test]
+        key, found = rule.table_key, candidates[rule.test]
         anywhere = (rule.doubtful_if_repeated and repeated.get(key)) or (
             rule.doubtful_if_replacing and known.get(key)
         )
@@ -208,8 +208,8 @@ class _ExactPass:
             parts.append(self._by_bucket(limit))
         if self.values:
             intake = self.sources.intake
-            tell = task(partial(_tell_values, intake.read, self.values, limit))
-            parts.append(intake.frame.mapInArrow(tell, FOUND_DDL))
+            find = task(partial(_find_values, intake.read, self.values, limit))
+            parts.append(intake.frame.mapInArrow(find, FOUND_DDL))
         return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
     def _by_bucket(self, limit: int | None) -> DataFrame:
@@ -238,7 +238,7 @@ class _ExactPass:
                 rows, doubts=doubts, topics=topics, buckets=buckets, limit=limit
             )
         )
-        return met(sent, meet, FOUND_DDL, partitions=plan.partitions)
+        return by_bucket(sent, meet, FOUND_DDL, partitions=plan.partitions)
 
     def _plan(self, wanted: Mapping[tuple[bool, KeyedRows], frozenset[int] | None]) -> _Plan:
         tables = {topic.table_key for committed, topic in wanted if committed}
@@ -275,7 +275,7 @@ class _ExactPass:
             sent.append(self.sources.send_committed(Sending(topics=stored, **options)))
         meet = task(lambda rows: mark_kept(rows))
         partitions = spread.buckets * spread.parts
-        marked = met(sent, meet, EXCHANGE_DDL, partitions=partitions)
+        marked = by_bucket(sent, meet, EXCHANGE_DDL, partitions=partitions)
         return marked.mapInArrow(task(partial(_send_marked, plan, tuple(keys))), EXCHANGE_DDL)
 
 
@@ -319,7 +319,7 @@ def _ids_of(table_key: str) -> KeyedRows:
     return KeyedRows(table_key=table_key, columns=("id", FILE, LINE, KEY), by=(KEY,))
 
 
-def _told(exact: _ExactPass, violations_max: int) -> tuple[int, int, tuple[Violation, ...]]:
+def _collected(exact: _ExactPass, violations_max: int) -> tuple[int, int, tuple[Violation, ...]]:
     """How many violations there are, how many are conflicts, and the first of them."""
     from pyspark.storagelevel import StorageLevel
 
@@ -329,10 +329,10 @@ def _told(exact: _ExactPass, violations_max: int) -> tuple[int, int, tuple[Viola
         total = sum(row["n"] for row in counted)
         if not total:
             return 0, 0, ()
-        told = frame.where("n = 0")
-        if sum(min(row["n"], violations_max) for row in counted) > TOLD_MAX:
-            told = told.orderBy(*RANK).limit(violations_max)
-        first = sorted(told.collect(), key=lambda row: tuple(row[name] for name in RANK))
+        found = frame.where("n = 0")
+        if sum(min(row["n"], violations_max) for row in counted) > SORTED_HERE_MAX:
+            found = found.orderBy(*RANK).limit(violations_max)
+        first = sorted(found.collect(), key=lambda row: tuple(row[name] for name in RANK))
         conflicts = sum(row["n"] for row in counted if row["conflict"])
         return total, conflicts, tuple(map(violation_of, first[:violations_max]))
     finally:
@@ -342,7 +342,7 @@ def _told(exact: _ExactPass, violations_max: int) -> tuple[int, int, tuple[Viola
 # -- tasks ---------------------------------------------------------------------------------------
 
 
-def _tell_values(
+def _find_values(
     read: Read,
     rules: Mapping[str, ValueBroken],
     limit: int | None,

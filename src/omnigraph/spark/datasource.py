@@ -210,7 +210,7 @@ class PushingReader(PieceReader):
 
 @dataclass(frozen=True, slots=True)
 class PartMessage(WriterCommitMessage):
-    """What a task tells the driver: the part that it wrote, if it had rows."""
+    """What a task reports to the driver: the part that it wrote, if it had rows."""
 
     name: str | None
 
@@ -253,7 +253,7 @@ def _frame_write(
             hint='with option("mode", "merge") or "append", say .mode("append")',
         )
     given = arrow_of(schema)
-    # Whatever is wrong with the columns themselves is told before the first row is computed.
+    # Whatever is wrong with the columns themselves is reported before the first row is computed.
     rows_from_table(graph_type, given.empty_table(), SystemIds(), source_name=SOURCE_NAME)
     return FrameWrite(
         location=options.location,

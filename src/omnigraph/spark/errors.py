@@ -1,11 +1,11 @@
 """What Spark reports becomes our own errors here and nowhere else.
 
     executor:  @task  ─ an error of ours takes its fields along, as a note on the traceback
-    driver:    with translated():  ─ the text that Spark brings home becomes a typed error
+    driver:    with translated():  ─ the text that Spark reports becomes a typed error
 
 An exception in a task reaches the driver as text: the worker's traceback, wrapped by a JVM. A note
-(PEP 678) is part of that text on every route, classic and Connect, so one of our errors comes
-home as itself. The note is JSON and never a pickle: a row of data could end up in a message.
+(PEP 678) is part of that text on every route, classic and Connect, so one of our errors arrives
+as itself. The note is JSON and never a pickle: a row of data could end up in a message.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TRACEBACK_MAX = 4_000
 
 
 def task(function: _Function) -> _Function:
-    """Mark a function for executors, so that an error of ours raised in it comes home whole.
+    """Mark a function for executors, so that an error of ours raised in it arrives whole.
 
     For the functions of ``mapInArrow`` (generators) and of ``applyInArrow`` (one or two arguments).
     """
@@ -54,12 +54,8 @@ def task(function: _Function) -> _Function:
 
         @wraps(function)
         def stream(batches: Iterator[Any]) -> Iterator[Any]:
-            try:
+            with _in_task():
                 yield from function(batches)
-            except OmnigraphError as error:
-                raise _noted(error)  # noqa: B904 - the same error, with its note
-            finally:
-                _settle()
 
         return stream  # type: ignore[return-value]
 
@@ -68,25 +64,28 @@ def task(function: _Function) -> _Function:
 
         @wraps(function)
         def keyed(key: Any, table: Any) -> Any:
-            try:
+            with _in_task():
                 return function(key, table)
-            except OmnigraphError as error:
-                raise _noted(error)  # noqa: B904
-            finally:
-                _settle()
 
         return keyed  # type: ignore[return-value]
 
     @wraps(function)
     def single(table: Any) -> Any:
-        try:
+        with _in_task():
             return function(table)
-        except OmnigraphError as error:
-            raise _noted(error)  # noqa: B904
-        finally:
-            _settle()
 
     return single  # type: ignore[return-value]
+
+
+@contextmanager
+def _in_task() -> Generator[None]:
+    try:
+        yield
+    except OmnigraphError as error:
+        _note(error)
+        raise
+    finally:
+        _settle()
 
 
 _settled = 0
@@ -105,7 +104,8 @@ def _settle() -> None:
         gc.freeze()
 
 
-def _noted(error: OmnigraphError) -> OmnigraphError:
+def _note(error: OmnigraphError) -> None:
+    """Write the fields of an error into its traceback."""
     fields = {
         "class": type(error).__name__,
         "message": error.message,
@@ -118,7 +118,6 @@ def _noted(error: OmnigraphError) -> OmnigraphError:
         text = json.dumps(fields | {"details": {}}, default=str)
     if not any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
         error.add_note(_NOTE + text)
-    return error
 
 
 @contextmanager
@@ -163,10 +162,10 @@ def translate(error: Exception, doing: str) -> OmnigraphError:
     # py4j without an exception of Java's: the JVM was gone before it could answer.
     unanswered = "Py4JError" in names and "Py4JJavaError" not in names
     if unanswered or names & {"ConnectionError", "RpcError"}:
-        from omnigraph.spark.jvm import last_words
+        from omnigraph.spark.jvm import log_of_ended
 
         # Of the log only this: it also holds what became of earlier jobs.
-        out_of_memory = "OutOfMemoryError" in (last_words() or "")
+        out_of_memory = "OutOfMemoryError" in (log_of_ended() or "")
         text = f"SESSION_LOST {text} {'OutOfMemoryError' if out_of_memory else ''}"
     return translate_text(text, names, doing)
 
@@ -180,7 +179,8 @@ def translate_text(text: str, names: set[str], doing: str) -> OmnigraphError:
         if found := re.search(rule.pattern, text):
             says = rule.says.format(*found.groups())
             reason = "" if rule.complete else f": {worker or _first_line(text)}"
-            return rule.error(f"Spark failed while {doing}: {says}{reason}"[:_REASON_MAX], rule)
+            message = f"Spark failed while {doing}: {says}{reason}"[:_REASON_MAX]
+            return rule.raises(message, kind=rule.kind, hint=rule.hint)
     if worker is not None:
         trace = _worker_traceback(text)
         # An exception out of a function that the caller put into the data is the caller's.
@@ -208,9 +208,6 @@ class _Rule:
     hint: str | None = None
     complete: bool = False
     """Whether ``says`` is all there is to say; else Spark's own reason follows."""
-
-    def error(self, message: str, rule: _Rule) -> OmnigraphError:
-        return self.raises(message, kind=rule.kind, hint=rule.hint)
 
 
 _MEMORY_HINT = (

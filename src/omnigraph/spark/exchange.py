@@ -45,10 +45,6 @@ class PinnedState:
         self._txn = txn
         self._pinned = PinnedGraph.of(txn.repository, txn.snapshot)
 
-    def row_count(self, table_key: str) -> int:
-        """Rows in the table, 0 when it does not exist yet."""
-        return self._txn.row_count(table_key)
-
     def scan(
         self, table_key: str, columns: Sequence[str], *, with_address: bool = False
     ) -> PinnedScan:
@@ -108,7 +104,7 @@ class LoadSources:
         return numbers.mapInArrow(task(send), EXCHANGE_DDL)
 
 
-def met(
+def by_bucket(
     sent: Sequence[DataFrame], meet: Callable[[pa.Table], pa.Table], ddl: str, *, partitions: int
 ) -> DataFrame:
     """The one exchange: what was sent, by bucket, as a function sees it."""

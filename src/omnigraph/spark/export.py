@@ -85,27 +85,14 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ExportWork:
-    scan: int
-    piece: FilePiece
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """What executors are told."""
+    """What executors have to know."""
 
     out: Location
     format: Format
     scans: tuple[PinnedScan, ...]
-    works: tuple[_ExportWork, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ExportPart:
-    number: int
-    name: str
-    rows: int
-    bytes: int
+    work: tuple[tuple[int, FilePiece], ...]
+    """Pieces to write, each with the number of its scan."""
 
 
 def export_snapshot(
@@ -132,10 +119,8 @@ def export_snapshot(
     scans = tuple(
         PinnedScan(table=pinned.table(t), columns=tuple(table_schema(t).names)) for t in chosen
     )
-    works = tuple(
-        _ExportWork(scan=n, piece=p) for n, scan in enumerate(scans) for p in scan.pieces()
-    )
-    job = _Job(out=location, format=format, scans=scans, works=works)
+    work = tuple((n, piece) for n, scan in enumerate(scans) for piece in scan.pieces())
+    job = _Job(out=location, format=format, scans=scans, work=work)
     try:
         parts = _run(spark, job)
         done = Export(
@@ -158,23 +143,14 @@ def _chosen(pinned: PinnedGraph, types: Sequence[str]) -> list[GraphType]:
     return list(named.values()) or list(pinned.catalog.types())
 
 
-def _run(spark: SparkSession, job: _Job) -> dict[int, _ExportPart]:
+def _run(spark: SparkSession, job: _Job) -> dict[int, Any]:
     """One job for all types. It is collected once: collecting again would write again."""
-    if not job.works:
+    if not job.work:
         return {}
-    numbers = spark.range(0, len(job.works), 1, len(job.works))
+    numbers = spark.range(0, len(job.work), 1, len(job.work))
     with translated("exporting"):
         rows = numbers.mapInArrow(task(partial(_write_parts, job)), _REPORT).collect()
-    return {part.number: part for part in (_part(row.asDict()) for row in rows)}
-
-
-def _part(report: Mapping[str, Any]) -> _ExportPart:
-    return _ExportPart(
-        number=report["number"],
-        name=report["part"],
-        rows=report["row_count"],
-        bytes=report["bytes"],
-    )
+    return {row["number"]: row for row in rows}
 
 
 # -- on executors --------------------------------------------------------------------------------
@@ -183,11 +159,11 @@ def _part(report: Mapping[str, Any]) -> _ExportPart:
 def _write_parts(job: _Job, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            work = job.works[number]
-            scan = job.scans[work.scan]
+            which, piece = job.work[number]
+            scan = job.scans[which]
             name = f"{PARTS}/{SystemIds().ulid()}"
             with open_output(job.out, name) as out:
-                counted = _Counted(scan.batches(work.piece))
+                counted = _Counted(scan.batches(piece))
                 write = _write_parquet if job.format == "parquet" else _write_jsonl
                 write(scan, counted, out)
                 size = out.tell()
@@ -234,14 +210,14 @@ def _write_parquet(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: Bin
 # -- on the driver -------------------------------------------------------------------------------
 
 
-def _settle(job: _Job, parts: Mapping[int, _ExportPart]) -> Iterator[ExportedType]:
+def _settle(job: _Job, parts: Mapping[int, Any]) -> Iterator[ExportedType]:
     """Give every reported part its place, type by type."""
     with ThreadPoolExecutor(_MOVERS) as movers:
         for index, scan in enumerate(job.scans):
             graph_type = scan.table.type
-            mine = [parts[n] for n, work in enumerate(job.works) if work.scan == index]
+            mine = [parts[n] for n, (which, _) in enumerate(job.work) if which == index]
             names = [_file_name(job, graph_type, i) for i in range(len(mine))]
-            moves = zip((part.name for part in mine), names, strict=True)
+            moves = zip((part["part"] for part in mine), names, strict=True)
             # A list: only asking for the outcome of a move says whether it succeeded.
             list(movers.map(lambda pair: move(job.out, *pair), moves))
             if not mine and job.format == "parquet":
@@ -252,8 +228,8 @@ def _settle(job: _Job, parts: Mapping[int, _ExportPart]) -> Iterator[ExportedTyp
             yield ExportedType(
                 name=graph_type.name,
                 kind=graph_type.kind,
-                rows=sum(part.rows for part in mine),
-                bytes=sum(part.bytes for part in mine),
+                rows=sum(part["row_count"] for part in mine),
+                bytes=sum(part["bytes"] for part in mine),
                 files=tuple(names),
             )
 

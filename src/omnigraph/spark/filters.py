@@ -154,5 +154,5 @@ def _value(value: Any, kind: PropertyType) -> Any:
 
 
 def _is_instant(value: datetime) -> bool:
-    # Without a zone it would be a time on some clock, and we do not know whose.
+    # Without a zone it would be a local time, and the zone is not known.
     return value.tzinfo is not None and instant_ms(value) is not None

@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import UsageError
@@ -22,7 +21,6 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query.compile import condition_of
 from omnigraph.query.engine import QueryEngine, read_of
 from omnigraph.query.exec.evaluate import Values
-from omnigraph.schema.catalog import GraphType
 from omnigraph.spark.errors import translated
 from omnigraph.spark.export import Export, Format, export_snapshot
 from omnigraph.spark.progress import Watch
@@ -156,12 +154,7 @@ class SparkGraph:
     def __enter__(self) -> SparkGraph:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -224,24 +217,17 @@ def view_names(pinned: PinnedGraph) -> dict[str, str]:
 
     An edge type with the name of a node type is called ``Name_edge``.
     """
+    names: dict[str, str] = {}
     taken: dict[str, str] = {}
     for graph_type in pinned.catalog.types():
-        name = graph_type.name
+        key, name = graph_type.table_key, graph_type.name
         if graph_type.kind == "edge" and name.lower() in taken:
             name = f"{name}_edge"
-        other = taken.setdefault(name.lower(), graph_type.table_key)
-        if other != graph_type.table_key:
-            raise _collision(pinned.catalog.table(other), graph_type)
-    return {key: _name(pinned, key, folded) for folded, key in taken.items()}
-
-
-def _name(pinned: PinnedGraph, table_key: str, folded: str) -> str:
-    name = pinned.catalog.table(table_key).name
-    return name if name.lower() == folded else f"{name}_edge"
-
-
-def _collision(first: GraphType, second: GraphType) -> UsageError:
-    return UsageError(
-        f"the views of {first.table_key} and {second.table_key} would have the same name",
-        hint="read these types one by one",
-    )
+        other = taken.setdefault(name.lower(), key)
+        if other != key:
+            raise UsageError(
+                f"the views of {other} and {key} would have the same name",
+                hint="read these types one by one",
+            )
+        names[key] = name
+    return names

@@ -79,7 +79,7 @@ class Intake:
 
 
 class ParsedInput:
-    """An input that was read. Close it with ``unpersist`` when it is of no more use."""
+    """An input that was read. Close it with ``unpersist`` when it is not needed any more."""
 
     def __init__(
         self, frame: DataFrame, plan: InputPlan, stats: Sequence[UnitStats], ir: bytes, run_id: str
@@ -89,7 +89,10 @@ class ParsedInput:
         self._ir = ir
         self._run_id = run_id
         self._ledger = Ledger.of(plan.names, stats)
-        self._problem_count = sum(s.problems for s in stats)
+        self.files = plan.names
+        """Names of all sources; ``_file`` counts them."""
+        self.problem_count = sum(s.problems for s in stats)
+        """How many problems there are in all."""
         self._rows = plan.counts(stats)
 
     @property
@@ -99,16 +102,6 @@ class ParsedInput:
         A table without rows mentions its type all the same.
         """
         return tuple(self._rows)
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Names of all sources; ``_file`` counts them."""
-        return self._ledger.files
-
-    @property
-    def problem_count(self) -> int:
-        """How many problems there are in all."""
-        return self._problem_count
 
     def row_count(self, table_key: str) -> int:
         """How many rows there are of a type."""
@@ -177,12 +170,9 @@ class ParsedInput:
             yield Problem(source=r["file"], **place), r["text"]
 
     def error(self, limit: int = PROBLEMS_MAX) -> InputError | None:
-        """The error that tells the first problems and how many there are; None without any."""
+        """The error with the first problems and how many there are; None without any."""
         total = self.problem_count
-        if not total:
-            return None
-        first = self.problems(limit)
-        return input_error(first, total=total)
+        return input_error(self.problems(limit), total=total) if total else None
 
     def unpersist(self) -> None:
         """Let go of the kept rows."""
@@ -200,14 +190,14 @@ def parse_input(
     """Read an input of files and Spark DataFrames; one job, whatever it holds.
 
     ``run_id`` is a ULID. Raises what makes reading pointless: no such file, another format, columns
-    of no type. All else that is wrong with the input is told by ``problems``.
+    of no type. All else that is wrong with the input is reported by ``problems``.
     """
     if not 0 < range_bytes <= RANGE_BYTES_MAX:
         raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
     _refuse_what_is_here(given)
     with translated("looking at the input"):
         plan = plan_input(given, catalog, range_bytes=range_bytes)
-        frames = plan_frames(plan.others)
+        frames = [_planned(member, group) for group, member in enumerate(plan.others, start=1)]
     ir = to_ir(catalog, "")
     with translated("reading the input"):
         frame, stats = _read(pipeline.spark, plan, frames, ir)
@@ -329,12 +319,8 @@ class PlannedFrame:
     """Index among all sources."""
 
 
-def plan_frames(members: Sequence[PlannedMember]) -> list[PlannedFrame]:
-    """Settle columns and their types. Raises InputError."""
-    return [_planned(member, group) for group, member in enumerate(members, start=1)]
-
-
 def _planned(planned: PlannedMember, group: int) -> PlannedFrame:
+    """Settle columns and their types. Raises InputError."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions
 

@@ -222,7 +222,7 @@ def running_pid() -> int | None:
     return None if _running is None else _running.process.pid
 
 
-def last_words(wait_s: float = 2.0) -> str | None:
+def log_of_ended(wait_s: float = 2.0) -> str | None:
     """The end of the log of our JVM if it has died, or dies while we wait; None while it lives."""
     if _running is None:
         return None
@@ -240,16 +240,14 @@ def running(conf: Mapping[str, str], *, loopback: bool) -> Generator[None]:
     An existing one is used as it is: ours from an earlier session, or the one that started this
     program (``spark-submit``). ``conf`` matters only when a new one has to be started.
     """
-    with _variables({"PYSPARK_PYTHON": python_command()}):
+    with environment(PYSPARK_PYTHON=python_command()):
         if _has_jvm():
             yield
             return
         gateway = _running or _start(conf, loopback=loopback, clock=SystemClock())
-        connect = {
-            "PYSPARK_GATEWAY_PORT": str(gateway.port),
-            "PYSPARK_GATEWAY_SECRET": gateway.secret,
-        }
-        with _variables(connect):
+        with environment(
+            PYSPARK_GATEWAY_PORT=str(gateway.port), PYSPARK_GATEWAY_SECRET=gateway.secret
+        ):
             yield
 
 
@@ -361,15 +359,22 @@ def _log_tail(log: Path) -> str:
 
 
 @contextmanager
-def _variables(values: Mapping[str, str]) -> Generator[None]:
-    """Environment variables for the length of a block: PySpark reads them from nowhere else."""
+def environment(**values: str | None) -> Generator[None]:
+    """Environment variables for the length of a block (PySpark reads them from nowhere else).
+
+    None takes one away.
+    """
     before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+    _set_environment(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set_environment(before)
+
+
+def _set_environment(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -17,7 +17,6 @@ others are matched and written anew.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, OmnigraphError
@@ -101,12 +100,7 @@ class _Load:
     def __enter__(self) -> _Load:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         # Only our own errors prove that nothing was published; others may come from anywhere.
         if isinstance(error, OmnigraphError) and not isinstance(error, CommitUnknownError):
             self._files.discard_all()

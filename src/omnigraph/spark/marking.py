@@ -3,7 +3,7 @@
     kept versions of a table -> tasks: open each, list its files -> [marking] -> names, each once
 
 A cleanup in one process opens every version that is kept. That is one open for each, and lists of
-files that overlap nearly completely: so tasks open them, and only names that differ come home.
+files that overlap nearly completely: so tasks open them, and the driver gets each name once.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Watch:
             return
         count = _Count(phase, self._tell)
         count.show()
-        with _told(spark, count) if _is_connect(spark) else _asked(spark, count):
+        with _reported(spark, count) if _is_connect(spark) else _polled(spark, count):
             yield
         count.finish()
 
@@ -80,15 +80,15 @@ class _Count:
 
 
 @contextmanager
-def _told(spark: SparkSession, count: _Count) -> Generator[None]:
+def _reported(spark: SparkSession, count: _Count) -> Generator[None]:
     """A Connect session: the server sends what it counts along with its answers."""
 
-    def hear(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+    def receive(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         for stage in stages or ():
             count.put((operation_id, stage.stage_id), stage.num_completed_tasks, stage.num_tasks)
         count.show()
 
-    handler: Any = hear
+    handler: Any = receive
     spark.registerProgressHandler(handler)
     try:
         yield
@@ -97,7 +97,7 @@ def _told(spark: SparkSession, count: _Count) -> Generator[None]:
 
 
 @contextmanager
-def _asked(spark: SparkSession, count: _Count) -> Generator[None]:
+def _polled(spark: SparkSession, count: _Count) -> Generator[None]:
     """A classic session: a thread of ours asks for the jobs that carry our tag."""
     context: Any = spark.sparkContext
     tag = f"omnigraph-load-{SystemIds().ulid()}"

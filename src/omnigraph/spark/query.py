@@ -75,34 +75,12 @@ def query_snapshot(
     from omnigraph.spark.sessions import pipeline_session
 
     pinned = PinnedGraph.of(repository, snapshot)
-    plan = plan_for_spark(read, pinned)
+    plan, catalog = plan_for_spark(read, pinned), pinned.catalog
     with pipeline_session(spark) as pipeline:
-        return run_query(pipeline, pinned, plan, values, search, timeout_s=timeout_s)
-
-
-def run_query(
-    pipeline: Pipeline,
-    pinned: PinnedGraph,
-    query_plan: QueryPlan,
-    values: Values,
-    search: Search,
-    *,
-    timeout_s: float | None = None,
-) -> pa.Table:
-    """The rows of a read, in the columns that the local engine gives.
-
-    They come to the driver, so they have to fit there. ``timeout_s`` is for the jobs of this query:
-    when it is over they are cancelled, and ``LimitError`` is raised.
-    """
-    return run_on_tables(
-        pipeline.spark,
-        PinnedTables(pipeline.spark, pinned, values),
-        query_plan,
-        values,
-        pinned.catalog,
-        search,
-        timeout_s=timeout_s,
-    )
+        tables = PinnedTables(pipeline.spark, pinned, values)
+        return run_on_tables(
+            pipeline.spark, tables, plan, values, catalog, search, timeout_s=timeout_s
+        )
 
 
 def query_frame(
@@ -133,7 +111,11 @@ def run_on_tables(
     *,
     timeout_s: float | None = None,
 ) -> pa.Table:
-    """As ``run_query``, wherever the tables come from."""
+    """The rows of a read, in the columns that the local engine gives.
+
+    They come to the driver, so they have to fit there. ``timeout_s`` is for the jobs of this query:
+    when it is over they are cancelled, and ``LimitError`` is raised.
+    """
     with translated("running a query"), _limited(spark, timeout_s):
         df, outputs = _lowered(spark, tables, query_plan, values, catalog, search)
         found = df.toArrow()

@@ -20,7 +20,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import StorageError, UsageError
@@ -77,12 +76,7 @@ class Pipeline:
     def __enter__(self) -> Pipeline:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -217,18 +211,18 @@ def _own_conf(app: str, master: str) -> dict[str, str]:
 
 def _stop(own: _Own) -> None:
     root = logging.getLogger()
-    root.addFilter(_is_news)
+    root.addFilter(_is_worth_logging)
     try:
         with translated("stopping a session"):
             own.spark.stop()
     except StorageError:
         pass  # Its JVM or its server is gone: it is as stopped as it can be.
     finally:
-        root.removeFilter(_is_news)
+        root.removeFilter(_is_worth_logging)
         own.before.restore()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_worth_logging(record: logging.LogRecord) -> bool:
     """Not that a JVM that ends closes its connection: Py4J logs that with a traceback."""
     return record.msg != "Exception while sending command."
 
@@ -246,7 +240,7 @@ class _Before:
         sys.path[:] = [p for p in sys.path if p in self._path or "userFiles-" not in p]
 
     def restore(self) -> None:
-        """Give ctrl-C back to whom it belonged. During the session it also cancels the jobs."""
+        """Restore the handler of ctrl-C, which during the session also cancels the jobs."""
         self.forget_paths()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self._handler)

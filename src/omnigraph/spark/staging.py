@@ -4,7 +4,7 @@
 
 Rows that are only added lie in files that fit any later version, so they are written once. Rows
 that replace others are matched with one version; when that has moved they are matched anew. What is
-of no more use is deleted, as far as it is known: a task that failed may have left more.
+not needed any more is deleted, as far as it is known: a task that failed may have left more.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from omnigraph.spark.append import TableTarget, stage_rows
 from omnigraph.spark.exchange import PinnedState
 from omnigraph.spark.input import Intake
 from omnigraph.spark.upsert import stage_upsert
-from omnigraph.storage.bulk import deletion_names, file_names
+from omnigraph.storage.bulk import deletion_names
 from omnigraph.storage.changes import Append, Patch, Replace, StagedFiles
+from omnigraph.storage.layout import file_names
 from omnigraph.write.plan import Action
 from omnigraph.write.stage import BulkWork
 from omnigraph.write.txn import WriteTxn

@@ -22,6 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.ddl import schema_of
+from omnigraph.arrow.sets import one_array
 from omnigraph.errors import InternalError
 from omnigraph.query.pinned_scan import ROW_ADDRESS, ROW_ID, PinnedScan
 from omnigraph.rules.bucket import last_of_each
@@ -33,10 +35,10 @@ from omnigraph.spark.errors import task
 from omnigraph.spark.input import Intake, Read
 from omnigraph.storage.bulk import fragments_from_text, mark_rows, write_partition
 from omnigraph.storage.changes import Patch
-from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import FilePiece
+from omnigraph.storage.row_changes import RowIds, by_fragment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,30 +49,13 @@ BUCKETS_MIN, BUCKETS_MAX = 4, 1 << 14
 PENDING_BYTES_MAX = 64 << 20
 
 _EXCHANGE_DDL = "bucket int, committed boolean, payload binary"
-_MATCHED_DDL = "fragment bigint, kind int, file int, line bigint, number int, payload binary"
-_RESULT_DDL = "kind int, file int, line bigint, number int, fragment bigint, text string"
-_MARK, _FILE_WRITTEN = 0, 1
-_EXCHANGE = pa.schema([("bucket", pa.int32()), ("committed", pa.bool_()), ("payload", pa.binary())])
-_MATCHED = pa.schema(
-    [
-        ("fragment", pa.int64()),
-        ("kind", pa.int32()),
-        ("file", pa.int32()),
-        ("line", pa.int64()),
-        ("number", pa.int32()),
-        ("payload", pa.binary()),
-    ]
-)
-_RESULT = pa.schema(
-    [
-        ("kind", pa.int32()),
-        ("file", pa.int32()),
-        ("line", pa.int64()),
-        ("number", pa.int32()),
-        ("fragment", pa.int64()),
-        ("text", pa.string()),
-    ]
-)
+_EXCHANGE = schema_of(_EXCHANGE_DDL)
+_MATCHED_DDL = "fragment bigint, file int, line bigint, number int, payload binary"
+_MATCHED = schema_of(_MATCHED_DDL)
+"""Rows to mark in a fragment, then the fragment as marked: `line` is how many. Or a file that was
+written, with the place of its first row; such rows only pass the tasks that mark."""
+_REPLACING, _NEW = -1, -2
+"""Stand for the fragment in rows that are files: of replaced rows, and of new ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +108,7 @@ def stage_upsert(
         .applyInArrow(task(lambda table: _write_bucket(work, table)), _MATCHED_DDL)
     )
     results = written.groupBy("fragment").applyInArrow(
-        task(lambda table: _mark_fragment(work, table)), _RESULT_DDL
+        task(lambda table: _mark_fragment(work, table)), _MATCHED_DDL
     )
     return _upserted(results)
 
@@ -137,13 +122,13 @@ def _committed_ids(spark: SparkSession, scan: PinnedScan, work: _Work) -> DataFr
 def _upserted(results: DataFrame) -> Upserted:
     """The one action on this frame."""
     rows = results.collect()
-    files = [r for r in rows if r["kind"] == _FILE_WRITTEN]
+    files = [r for r in rows if r["fragment"] < 0]
     files.sort(key=lambda r: (r["fragment"], r["file"], r["line"], r["number"]))
-    marks = sorted((r for r in rows if r["kind"] == _MARK), key=lambda r: r["fragment"])
-    added = fragments_from_text(r["text"] for r in files)
+    marks = sorted((r for r in rows if r["fragment"] >= 0), key=lambda r: r["fragment"])
+    added = fragments_from_text(r["payload"].decode() for r in files)
     patch = Patch(
-        marked=fragments_from_text(r["text"] for r in marks if r["text"] is not None),
-        gone=tuple(r["fragment"] for r in marks if r["text"] is None),
+        marked=fragments_from_text(r["payload"].decode() for r in marks if r["payload"]),
+        gone=tuple(r["fragment"] for r in marks if not r["payload"]),
         added=added,
     )
     return Upserted(
@@ -186,10 +171,7 @@ def _send_ids(
 def _sent(work: _Work, rows: pa.Table, *, committed: bool) -> Iterator[pa.RecordBatch]:
     hashes = stable_hashes([rows.column("id")])
     for bucket, part in spread_rows(rows, hashes, Spread(buckets=work.buckets)):
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([bucket], pa.int32()), pa.array([committed]), pa.array([packed(part)])],
-            schema=_EXCHANGE,
-        )
+        yield pa.record_batch([[bucket], [committed], [packed(part)]], schema=_EXCHANGE)
 
 
 # -- tasks: a bucket -----------------------------------------------------------------------------
@@ -202,15 +184,17 @@ def _write_bucket(work: _Work, table: pa.Table) -> pa.Table:
         return _MATCHED.empty_table()
     rows = _last_of_each(mine)
     if theirs is None:
-        return pa.Table.from_batches(_files(work, rows, None))
-    at = pc.index_in(rows.column("id"), value_set=theirs.column("id"))
-    at = at.combine_chunks() if isinstance(at, pa.ChunkedArray) else at
-    matched = rows.filter(at.is_valid())
+        return pa.Table.from_pylist(_files(work, rows, None), schema=_MATCHED)
+    at = one_array(pc.index_in(rows.column("id"), value_set=theirs.column("id")))
     places = theirs.select([ROW_ADDRESS, ROW_ID]).take(at.drop_null())
-    replaced = _files(work, matched, places.column(ROW_ID).to_numpy().astype(np.uint64))
+    row_ids = places.column(ROW_ID).to_numpy().astype(np.uint64)
+    replaced = _files(work, rows.filter(at.is_valid()), row_ids)
     new = _files(work, rows.filter(at.is_null()), None)
-    marks = _marks(places.column(ROW_ADDRESS).to_numpy())
-    return pa.Table.from_batches([*replaced, *new, *marks], schema=_MATCHED)
+    marks = [
+        {"fragment": fragment, "payload": offsets.astype(np.uint32).tobytes()}
+        for fragment, offsets in by_fragment(places.column(ROW_ADDRESS).to_numpy())
+    ]
+    return pa.Table.from_pylist([*replaced, *new, *marks], schema=_MATCHED)
 
 
 def _sides(table: pa.Table) -> tuple[pa.Table | None, pa.Table | None]:
@@ -230,7 +214,7 @@ def _last_of_each(rows: pa.Table) -> pa.Table:
     return rows if kept.all() else rows.filter(pa.array(kept))
 
 
-def _files(work: _Work, rows: pa.Table, row_ids: Any) -> list[pa.RecordBatch]:
+def _files(work: _Work, rows: pa.Table, row_ids: RowIds | None) -> list[dict[str, Any]]:
     if not rows.num_rows:
         return []
     schema = work.target.schema
@@ -243,46 +227,9 @@ def _files(work: _Work, rows: pa.Table, row_ids: Any) -> list[pa.RecordBatch]:
         row_ids=row_ids,
     )
     first = rows.select([FILE, LINE]).slice(0, 1).to_pylist()[0]
-    # Groups that are no fragments: the tasks that mark only pass them on.
-    group = -1 if row_ids is not None else -2
-    count = len(texts)
-    return [
-        pa.RecordBatch.from_arrays(
-            [
-                pa.array([group] * count, pa.int64()),
-                pa.array([_FILE_WRITTEN] * count, pa.int32()),
-                pa.array([first[FILE]] * count, pa.int32()),
-                pa.array([first[LINE]] * count, pa.int64()),
-                pa.array(range(count), pa.int32()),
-                pa.array([text.encode() for text in texts], pa.binary()),
-            ],
-            schema=_MATCHED,
-        )
-    ]
-
-
-def _marks(addresses: np.ndarray) -> list[pa.RecordBatch]:
-    ordered = np.sort(addresses)
-    cuts = np.flatnonzero(np.diff(ordered >> OFFSET_BITS)) + 1
-    batches: list[pa.RecordBatch] = []
-    for part in np.split(ordered, cuts):
-        if not len(part):
-            continue
-        offsets = (part & OFFSET_MASK).astype(np.uint32)
-        batches.append(
-            pa.RecordBatch.from_arrays(
-                [
-                    pa.array([int(part[0] >> OFFSET_BITS)], pa.int64()),
-                    pa.array([_MARK], pa.int32()),
-                    pa.array([0], pa.int32()),
-                    pa.array([len(part)], pa.int64()),
-                    pa.array([0], pa.int32()),
-                    pa.array([offsets.tobytes()], pa.binary()),
-                ],
-                schema=_MATCHED,
-            )
-        )
-    return batches
+    kind = _NEW if row_ids is None else _REPLACING
+    place = {"fragment": kind, "file": first[FILE], "line": first[LINE]}
+    return [place | {"number": n, "payload": text.encode()} for n, text in enumerate(texts)]
 
 
 # -- tasks: a fragment ---------------------------------------------------------------------------
@@ -291,23 +238,10 @@ def _marks(addresses: np.ndarray) -> list[pa.RecordBatch]:
 def _mark_fragment(work: _Work, table: pa.Table) -> pa.Table:
     """Mark the replaced rows of one fragment; a group of files is passed on."""
     fragment = table.column("fragment")[0].as_py()
-    payloads = table.column("payload").to_pylist()
     if fragment < 0:
-        texts = pa.array([p.decode() for p in payloads], pa.string())
-        columns = [table.column(n) for n in ("kind", "file", "line", "number", "fragment")]
-        return pa.Table.from_arrays([*columns, texts], schema=_RESULT)
+        return table
+    payloads = table.column("payload").to_pylist()
     offsets = np.sort(np.concatenate([np.frombuffer(p, np.uint32) for p in payloads]))
     marked = mark_rows(work.location, work.base, fragment, offsets.tolist())
-    return pa.Table.from_pylist(
-        [
-            {
-                "kind": _MARK,
-                "file": 0,
-                "line": len(offsets),
-                "number": 0,
-                "fragment": fragment,
-                "text": marked,
-            }
-        ],
-        schema=_RESULT,
-    )
+    row = {"fragment": fragment, "line": len(offsets), "payload": marked and marked.encode()}
+    return pa.Table.from_pylist([row], schema=_MATCHED)

@@ -52,7 +52,7 @@ def write_partition(
             schema=physical,
             mode="create" if base is None else "append",
             data_storage_version=FILE_FORMAT,
-            storage_options=dict(location.options) or None,
+            storage_options=location.storage_options,
         )
         if row_ids is not None:
             identify(fragments, row_ids)
@@ -78,11 +78,6 @@ def fragments_from_text(texts: Iterable[str]) -> tuple[Any, ...]:
 def staged_files(texts: Iterable[str]) -> StagedFiles:
     """Files that other processes wrote, to be appended or to replace."""
     return StagedFiles(fragments=fragments_from_text(texts), rows=None)
-
-
-def file_names(path: str, fragments: Iterable[Any]) -> list[str]:
-    """The data files of these fragments, from the root."""
-    return [f"{path}/data/{file.path}" for fragment in fragments for file in fragment.files]
 
 
 def deletion_names(path: str, fragments: Iterable[Any]) -> list[str]:

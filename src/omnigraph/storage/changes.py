@@ -6,14 +6,15 @@ plan -> [changes] -> tables: commit where it is not seen
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from lance import LanceDataset
 
-from omnigraph.storage.layout import Positions
+from omnigraph.storage.layout import Positions, file_names
+from omnigraph.storage.namespace import StagingNamespace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class StagedFiles:
 
     def names(self, table_path: str) -> list[str]:
         """The files, from the root."""
-        return [f"{table_path}/data/{file.path}" for part in self.fragments for file in part.files]
+        return file_names(table_path, self.fragments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class Rework(ABC):
     """A change of how a table is laid out, indexed or shaped, which its own module knows."""
 
     @abstractmethod
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """The next version, committed where it is not seen; ``current`` if nothing changes."""
 
 

@@ -34,6 +34,7 @@ from omnigraph.storage.indexing import (
     table_indexes,
 )
 from omnigraph.storage.layout import FILE_FORMAT, Fragment
+from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.row_changes import RowIds, identify
 from omnigraph.storage.tables import Table, is_blob
 
@@ -58,7 +59,7 @@ class JoinFiles(Rework):
 
     groups: tuple[FragmentIds, ...]
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """One commit for all groups; what they hold is read and written by Lance."""
         groups = [group for group in self.groups if group]
         if not groups:
@@ -71,23 +72,23 @@ class JoinFiles(Rework):
                 fragment.id, fresh = fresh, fresh + 1
             rewritten.append(LanceOperation.RewriteGroup(old, new))
         operation = LanceOperation.Rewrite(rewritten, [])
-        return LanceDataset.commit(current, operation, read_version=current.version, **managed)
+        return space.commit(current, operation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteAll(Rework):
     """Write every fragment anew, each on its own: columns that were left out are gone for good."""
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """One commit; rows keep their order and identity."""
         groups = tuple((int(f.fragment_id),) for f in current.get_fragments())
-        return JoinFiles(groups=groups).commit(current, managed)
+        return JoinFiles(groups=groups).commit(current, space)
 
 
 def groups_to_join(
     fragments: Iterable[Fragment], covered_by: Mapping[int, Hashable] | None = None
 ) -> tuple[FragmentIds, ...]:
-    """The fragments that belong together; asked again about the outcome it says nothing.
+    """The fragments that belong together; none once they are joined.
 
     ``covered_by`` tells apart fragments that may not be joined, by their ids.
     """
@@ -146,7 +147,7 @@ class Fold(Rework):
     table: Table
     group: FragmentIds
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """One commit. Reads the files that this process has not seen."""
         table, names = self.table, self.table.dataset.schema.names
         wanted = set(self.group)
@@ -166,7 +167,7 @@ class Fold(Rework):
         for number, fragment in enumerate(new, _fresh_id(current)):
             fragment.id = number
         operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(old, new)], [])
-        return LanceDataset.commit(current, operation, read_version=current.version, **managed)
+        return space.commit(current, operation)
 
 
 def _row_ids(dataset: LanceDataset, group: FragmentIds) -> RowIds:
@@ -279,7 +280,7 @@ class TableUpkeep(Rework):
     def fragments_added(self) -> int:
         return len(self.groups)
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """At most three commits that are not seen."""
         with self.gate:
             for step in (
@@ -287,7 +288,7 @@ class TableUpkeep(Rework):
                 JoinFiles(groups=self.groups),
                 BuildIndexes(specs=self.build),
             ):
-                current = step.commit(current, managed)
+                current = step.commit(current, space)
         return current
 
 

@@ -16,8 +16,9 @@ from lance import LanceDataset, LanceOperation
 
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
-from omnigraph.storage.mirror import opened_mirror, shown_by
+from omnigraph.storage.mirror import shown_by
 from omnigraph.storage.names import TableVersion
+from omnigraph.storage.records import open_newest
 
 UNKNOWN = "unknown"
 """The operation of a version that left no record of what it did."""
@@ -49,7 +50,7 @@ class ForeignHistory:
 def foreign_history(location: Location, path: str) -> ForeignHistory | None:
     """The newest versions of a mirror that are not ours; None if there is none of ours below."""
     with translated(f"reading the versions of {path}"):
-        newest = opened_mirror(location, path)
+        newest = open_newest(location, path)
         after, commits = newest, list[ForeignCommit]()
         while newest is not None and after is not None:
             shown = shown_by(after)
@@ -79,9 +80,7 @@ def foreign_rows(
 
 def _at(location: Location, path: str, version: int) -> LanceDataset:
     return lance.dataset(
-        location.table_uri(path),
-        version=version,
-        storage_options=dict(location.options) or None,
+        location.table_uri(path), version=version, storage_options=location.storage_options
     )
 
 

@@ -4,7 +4,7 @@
     version, index -> [wrong_answer] -> what it finds that is not there, or does not find
 
 An index is asked as a query would ask it, and a column is read without any. Of a million values
-one that leads to the row of another is told, without asking for each alone: values are numbered,
+one that leads to the row of another is found, without asking for each alone: values are numbered,
 and those are asked together whose number has a certain bit. Two values differ in some bit, so a row
 that is given for the wrong one is missing, or too much, in some answer.
 """
@@ -114,9 +114,9 @@ def _wrong_value(dataset: LanceDataset, column: str, fragments: list[int]) -> st
             numbers = np.arange(1, len(coded.dictionary) + 1)
             asked = coded.dictionary.take(pa.array(np.flatnonzero(numbers >> bit & 1)))
             found = _found(dataset, column, asked, addresses)
-            told = _difference(rows[column], addresses, found, (codes >> bit & 1).astype(bool))
-            if told is not None:
-                return told
+            wrong = _difference(rows[column], addresses, found, (codes >> bit & 1).astype(bool))
+            if wrong is not None:
+                return wrong
     return None
 
 
@@ -176,7 +176,7 @@ def _lost_text(dataset: LanceDataset, column: str, fragments: list[int]) -> str 
 
 
 def highest_fragment(dataset: LanceDataset) -> int:
-    """The highest number that a file of this lineage ever had; nothing else of Lance tells it."""
+    """The highest number that a file of this lineage ever had; nothing else in Lance has it."""
     content: bytes = dataset._ds.serialized_manifest()  # pyright: ignore[reportPrivateUsage]
     place, found = 0, -1
 

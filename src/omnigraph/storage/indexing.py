@@ -16,17 +16,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
 from omnigraph.storage.changes import Rework
 from omnigraph.storage.faults import translated
+from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.tables import Table
-
-if TYPE_CHECKING:
-    from omnigraph.storage.namespace import StagingNamespace
 
 GROWTH = 2
 """A segment is joined with later ones that have at least one part in so many of its rows."""
@@ -124,11 +122,11 @@ class DropIndexes(Rework):
 
     names: frozenset[str]
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """One commit for all of them."""
         found = [index for index in indexes_of(current) if index.name in self.names]
         gone = [segment.entry for index in found for segment in index.segments]
-        return _replace(current, [], gone, managed)
+        return _replace(current, [], gone, space)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +135,7 @@ class BuildIndexes(Rework):
 
     specs: tuple[IndexSpec, ...]
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """One commit for all of them."""
         there = indexes_of(current)
         rows = {int(f.fragment_id): int(f.count_rows()) for f in current.get_fragments()}
@@ -151,7 +149,7 @@ class BuildIndexes(Rework):
                 fragments, replaced = _lagging(built, rows)
                 new += _build(current, spec, fragments, built.name)
                 gone += [segment.entry for segment in replaced]
-        return _replace(current, new, gone, managed)
+        return _replace(current, new, gone, space)
 
 
 def indexes_of(dataset: LanceDataset) -> tuple[BuiltIndex, ...]:
@@ -258,17 +256,11 @@ def _recipe(dataset: LanceDataset, spec: IndexSpec) -> tuple[str, dict[str, Any]
 
 
 def _replace(
-    current: LanceDataset,
-    new: Sequence[Index],
-    gone: Sequence[Index],
-    managed: Mapping[str, Any],
+    current: LanceDataset, new: Sequence[Index], gone: Sequence[Index], space: StagingNamespace
 ) -> LanceDataset:
     if not new and not gone:
         return current
     # The staging write knows from now on that these are its own (``storage/namespace.py``).
-    space: StagingNamespace | None = managed.get("namespace_client")
-    if space is not None:
-        for segment in new:
-            space.note_index(str(segment.uuid))
-    operation = LanceOperation.CreateIndex(list(new), list(gone))
-    return LanceDataset.commit(current, operation, read_version=current.version, **managed)
+    for segment in new:
+        space.note_index(str(segment.uuid))
+    return space.commit(current, LanceOperation.CreateIndex(list(new), list(gone)))

@@ -3,7 +3,7 @@
     path | folder | pattern -> [inputs] -> InputFile (a value) -> InputReader in any process
 
 A file is found once, by the process that plans; others read it later, and maybe again. So a file
-carries what tells whether it is still the same one (size, and ETag or time of change), and a reader
+carries what shows whether it is still the same one (size, and ETag or time of change), and a reader
 refuses one that is not. Nothing here knows what the bytes mean.
 """
 
@@ -32,7 +32,7 @@ from omnigraph.storage.location import Location, locate
 _STREAM_BUFFER_BYTES = 4 << 20
 _PATTERN = re.compile(r"[*?\[]")
 _HIDDEN = ("_", ".")
-"""How names of files begin that lie beside data and are none: markers, checksums."""
+"""How names of files begin that are beside data but hold none: markers, checksums."""
 
 
 class UnreadableInput(Exception):
@@ -84,7 +84,7 @@ def is_plain(path: str) -> bool:
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
-        return True  # Finding it tells what is wrong.
+        return True  # Finding it reports what is wrong.
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
@@ -92,7 +92,7 @@ def is_plain(path: str) -> bool:
 
 
 def _on_disk(name: str, path: Path) -> list[InputFile]:
-    with _told():
+    with _as_unreadable():
         try:
             found = path.stat()
         except FileNotFoundError:
@@ -141,7 +141,7 @@ def _is_hidden(parts: tuple[str, ...]) -> bool:
 def _in_bucket(uri: str, environ: Mapping[str, str] | None) -> list[InputFile]:
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     location = locate(f"s3://{bucket}", environ)
-    with _told(), translated(f"looking for {uri}"):
+    with _as_unreadable(), translated(f"looking for {uri}"):
         store = location.connect()
         if key and not key.endswith("/"):
             try:
@@ -188,7 +188,7 @@ class InputReader:
         self._descriptor: int | None = None
         self.done = 0
         """How far a stream of it was read."""
-        with _told(), translated(f"opening {file.name}"):
+        with _as_unreadable(), translated(f"opening {file.name}"):
             self._store = _store_of(file.bucket) if file.bucket is not None else None
             if file.bucket is None:
                 self._descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -219,7 +219,7 @@ class InputReader:
         size = min(size, self._file.size - offset)
         if size <= 0:
             return b""
-        with _told(), translated(f"reading {self._file.name}"):
+        with _as_unreadable(), translated(f"reading {self._file.name}"):
             if self._store is not None:
                 return self._get(offset, size)
             return self._pread(offset, size)
@@ -315,7 +315,7 @@ def _changed(size: int, now: int | None) -> UnreadableInput:
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _as_unreadable() -> Generator[None]:
     """Failures that are the file's own become ``UnreadableInput``; those of the store stay."""
     try:
         yield

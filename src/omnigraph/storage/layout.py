@@ -7,7 +7,7 @@ Adjacency and caches keep addresses, because an append or a deletion elsewhere d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -168,12 +168,16 @@ def physical_table(rows: pa.Table) -> pa.Table:
 # The files of one version of a table, as its manifest names them.
 
 
+def file_names(path: str, fragments: Iterable[Any]) -> list[str]:
+    """The data files of these fragments, from the root."""
+    return [f"{path}/data/{file.path}" for fragment in fragments for file in fragment.files]
+
+
 def data_files(path: str, dataset: LanceDataset) -> Iterator[str]:
     """Data and deletion files, from the root. A data file stands for its blobs, too."""
     for fragment in dataset.get_fragments():
         metadata = fragment.metadata
-        for file in metadata.files:
-            yield f"{path}/data/{file.path}"
+        yield from file_names(path, [metadata])
         if metadata.deletion_file is not None:
             yield f"{path}/{metadata.deletion_file.path(metadata.id)}"
 

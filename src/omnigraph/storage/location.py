@@ -45,6 +45,11 @@ class Location:
     def is_local(self) -> bool:
         return self.local_path is not None
 
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """The options as Lance takes them."""
+        return dict(self.options) or None
+
     def table_uri(self, path: str) -> str:
         """The URI of a dataset below the root."""
         return f"{self.lance_root}/{path}"

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-import lance
 from lance import DatasetBasePath, LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
 from lance.fragment import DeletionFile, FragmentMetadata
@@ -31,10 +30,11 @@ from lance.fragment import DeletionFile, FragmentMetadata
 from omnigraph.errors import ErrorKind
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.location import Location
-from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion, version_of
+from omnigraph.storage.names import ManifestFile, TableVersion, manifest_name, version_of
 from omnigraph.storage.namespace import StagingNamespace
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.reach import transaction_base
+from omnigraph.storage.records import open_newest
 from omnigraph.storage.tables import Table
 
 FOLDER = "tables"
@@ -43,7 +43,6 @@ VERSIONS_KEPT = 8
 _BASE = 1
 _MESSAGE = "__lance_commit_message"
 _STAMP = "omnigraph shows "
-_LAST_NAME = (1 << 64) - 1
 _STAGED_NAME = re.compile(r"(\d{20}\.manifest)-.+")
 _RACES_MAX = 8
 
@@ -74,20 +73,6 @@ def mirror_path(type_name: str) -> str:
     return f"{FOLDER}/{type_name}.lance"
 
 
-def opened_mirror(location: Location, path: str, version: int | None = None) -> LanceDataset | None:
-    """A version of a mirror as any program opens it, the newest by default; None without any."""
-    try:
-        return lance.dataset(
-            location.table_uri(path),
-            version=version,
-            storage_options=dict(location.options) or None,
-        )
-    except (OSError, ValueError) as e:
-        if version is None and is_missing(e):
-            return None
-        raise
-
-
 class _Unreadable(Exception):
     """The newest version of a mirror is damaged: the store answers, Lance cannot read it."""
 
@@ -95,7 +80,7 @@ class _Unreadable(Exception):
 def _read(location: Location, path: str) -> LanceDataset | None:
     """The newest version of a mirror; None without any."""
     try:
-        return opened_mirror(location, path)
+        return open_newest(location, path)
     except (OSError, ValueError) as e:
         if translate(e, f"opening {path}").kind is ErrorKind.STORAGE_UNKNOWN:
             raise _Unreadable from e
@@ -151,7 +136,7 @@ class Mirror:
     def make(self, path: str, now: Callable[[], Table | None]) -> MirrorHead:
         """Let a plain reader find what the graph shows, unless another program has been there.
 
-        ``now`` opens that, or says that there is none. It is asked once it is known what a reader
+        ``now`` opens that, or says that there is none. It is called once it is known what a reader
         finds: so what is put in its place is never older.
         """
         with translated(f"mirroring {path}"):
@@ -217,47 +202,39 @@ class Mirror:
                 return None
             mirror = None
         last = mirror.version if mirror is not None else 0
-        staging = self._staging(path, last)
+        space = self._space(path, last)
         try:
-            current = staging.open(last) if last else self._begun(path, staging, shown)
-            made = LanceDataset.commit(
+            current = space.opened(last) if last else self._begun(path, space, shown)
+            made = space.commit(
                 current,
                 _replacing(current, _referring(shown.dataset)),
-                read_version=current.version,
                 commit_message=_STAMP + json.dumps(asdict(shown.name), separators=(",", ":")),
-                **staging.options,
             )
         except (CommitConflictError, OSError, ValueError):
             if _newest(self._objects.names(f"{path}/_versions")) != last:
                 return None
             raise
-        staged = staging.names(self._location, since=last)
+        staged = [self._location.relative(manifest.path) for manifest in space.made_since(last)]
         # Rebased onto a version that came in between, or simply too late.
         in_time = made.version == current.version + 1
         done = in_time and self._create(path, made.version, staged[-1])
         self._objects.delete([*staged, *(self._outdated(path, made.version) if done else ())])
         return made.version if done else None
 
-    def _begun(self, path: str, staging: _Staging, shown: Table) -> LanceDataset:
+    def _begun(self, path: str, space: StagingNamespace, shown: Table) -> LanceDataset:
         """A version without rows. It is made twice: the first one numbers its columns anew."""
         base = self._location.table_uri(shown.name.path)
         known = DatasetBasePath(base, name="graph", is_dataset_root=True, id=_BASE)
         columns = shown.dataset.lance_schema
-        first = LanceDataset.commit(
+        first = space.commit(
             self._location.table_uri(path),
             LanceOperation.Overwrite(columns, [], initial_bases=[known]),
-            **staging.options,
         )
-        return LanceDataset.commit(
-            first,
-            LanceOperation.Overwrite(columns, []),
-            read_version=first.version,
-            **staging.options,
-        )
+        return space.commit(first, LanceOperation.Overwrite(columns, []))
 
     def _create(self, path: str, version: int, staged: str) -> bool:
         content = self._objects.get(staged, referenced=True) or b""
-        return self._objects.create(_manifest(path, version), content)
+        return self._objects.create(manifest_name(path, version), content)
 
     def _outdated(self, path: str, newest: int) -> list[str]:
         """Versions that are not needed any more, with what was written for them."""
@@ -270,46 +247,17 @@ class Mirror:
                 gone.append(name)
         return gone
 
-    def _staging(self, path: str, last: int) -> _Staging:
-        versions: dict[int, ManifestFile] = {}
+    def _space(self, path: str, last: int) -> StagingNamespace:
+        """Where the version after the last one is staged."""
+        location, versions = self._location, dict[int, ManifestFile]()
         if last:
-            name = self._location.absolute(_manifest(path, last))
+            name = location.absolute(manifest_name(path, last))
             versions[last] = ManifestFile(path=name, size=None)
-        space = StagingNamespace(self._location.table_uri(path), versions)
-        return _Staging(space=space, storage_options=dict(self._location.options) or None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Staging:
-    """A version of a mirror on its way, where no reader looks."""
-
-    space: StagingNamespace
-    storage_options: Mapping[str, str] | None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {
-            "namespace_client": self.space,
-            "table_id": TABLE_ID,
-            "namespace_client_managed_versioning": True,
-            "storage_options": self.storage_options,
-            "max_retries": 0,
-        }
-
-    def names(self, location: Location, *, since: int) -> list[str]:
-        """The manifests that were staged after a version, from the root, the newest last."""
-        return [location.relative(made.path) for made in self.space.made_since(since)]
-
-    def open(self, version: int) -> LanceDataset:
-        return self.space.opened(version, storage_options=self.storage_options)
+        return StagingNamespace(location.table_uri(path), versions, location.storage_options)
 
 
 def _newest(names: Iterable[str]) -> int:
     return max((v for v in map(version_of, names) if v is not None), default=0)
-
-
-def _manifest(path: str, version: int) -> str:
-    return f"{path}/_versions/{_LAST_NAME - version:020d}.manifest"
 
 
 def _refers_to(mirror: LanceDataset, base: str) -> bool:

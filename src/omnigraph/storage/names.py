@@ -31,7 +31,13 @@ class ManifestFile:
     size: int | None
 
 
+def manifest_name(path: str, version: int) -> str:
+    """The manifest of a version under Lance's own name, from the root."""
+    # Lance counts down, so that the newest version is listed first.
+    return f"{path}/_versions/{_LAST_NAME - version:020d}.manifest"
+
+
 def version_of(name: str) -> int | None:
-    """The version whose manifest has this name in Lance's own order; None if it is none."""
+    """The inverse of ``manifest_name``; None for any other name."""
     found = _VERSION_NAME.fullmatch(name.rpartition("/")[2])
     return _LAST_NAME - int(found[1]) if found is not None else None

@@ -13,7 +13,6 @@ with ``opened``: ``lance.dataset`` imports that client to ask a namespace where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
@@ -34,28 +33,45 @@ class _Answer(dict[str, Any]):
 class StagingNamespace:
     """One table's lineage as one reader or writer may see it."""
 
-    def __init__(self, location: str, versions: dict[int, ManifestFile]) -> None:
+    def __init__(
+        self,
+        location: str,
+        versions: dict[int, ManifestFile],
+        storage_options: dict[str, str] | None = None,
+    ) -> None:
         self._location = location
         self._versions = dict(versions)
+        self._managed: dict[str, Any] = {
+            "storage_options": storage_options,
+            "namespace_client": self,
+            "table_id": TABLE_ID,
+            "namespace_client_managed_versioning": True,
+        }
         self._indexes_built: set[str] = set()
 
-    def opened(
-        self,
-        version: int,
-        *,
-        storage_options: Mapping[str, str] | None,
-        session: Any = None,
-    ) -> LanceDataset:
+    def opened(self, version: int, *, session: Any = None) -> LanceDataset:
         """The table as it is at a version of this lineage; commits on it are staged here."""
+        return LanceDataset(self._location, version, session=session, **self._managed)
+
+    def in_own_session(self, dataset: LanceDataset) -> LanceDataset:
+        """The same version in a session that knows nothing else: its manifest is in memory.
+
+        One request, and one more when the version has indexes and they are asked for.
+        """
+        manifest = dataset._ds.serialized_manifest()  # pyright: ignore[reportPrivateUsage]
         return LanceDataset(
-            self._location,
-            version,
-            storage_options=dict(storage_options) if storage_options else None,
-            session=session,
-            namespace_client=self,
-            table_id=TABLE_ID,
-            namespace_client_managed_versioning=True,
+            dataset.uri,
+            dataset.version,
+            serialized_manifest=manifest,
+            session=own_session(),
+            **self._managed,
         )
+
+    def commit(self, base: LanceDataset | str, operation: Any, **options: Any) -> LanceDataset:
+        """The version after ``base``, where no reader sees it; a URI begins a table."""
+        if isinstance(base, LanceDataset):
+            options["read_version"] = base.version
+        return LanceDataset.commit(base, operation, max_retries=0, **self._managed, **options)
 
     @property
     def indexes_built(self) -> frozenset[str]:
@@ -76,7 +92,7 @@ class StagingNamespace:
 
     def fork(self) -> StagingNamespace:
         """The same lineage, free to grow apart."""
-        return StagingNamespace(self._location, self._versions)
+        return StagingNamespace(self._location, self._versions, self._managed["storage_options"])
 
     def settle(self, version: int, manifest: ManifestFile, *, since: int) -> list[ManifestFile]:
         """Forget all other versions: from now on this one is the lineage.
@@ -139,29 +155,15 @@ def own_session() -> Any:
     )
 
 
-def in_own_session(dataset: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
-    """The same version in a session that knows nothing else: the manifest is taken from memory.
-
-    One request, and one more when the version has indexes and they are asked for.
-    """
-    return LanceDataset(
-        dataset.uri,
-        dataset.version,
-        serialized_manifest=dataset._ds.serialized_manifest(),  # pyright: ignore[reportPrivateUsage]
-        session=own_session(),
-        **managed,
-    )
-
-
 class Succession:
     """One write goes on from a version in its own session, so that the session stays a chain."""
 
     def __init__(self) -> None:
-        self._heir = Lock()
+        self._claimed = Lock()
 
     def claim(self) -> bool:
         """True for the first that asks, whatever becomes of its version; never again after that."""
-        return self._heir.acquire(blocking=False)
+        return self._claimed.acquire(blocking=False)
 
 
 def listed_segments(dataset: LanceDataset) -> frozenset[str]:

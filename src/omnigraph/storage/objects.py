@@ -69,7 +69,7 @@ class Objects:
         """Whether the object is there (one HEAD; on a folder one look at the file)."""
         root = self.location.local_path
         if root is not None:
-            # Every read asks this first. Whatever else can be wrong is told by the store below.
+            # Every read asks this first. Whatever else can be wrong is reported by the store below.
             try:
                 os.stat(f"{root}/{name}")  # noqa: PTH116 - a Path costs as much as the look
                 return True
@@ -77,12 +77,7 @@ class Objects:
                 return False
             except OSError:
                 pass
-        with translated(f"looking for {name} in {self.location.uri}"):
-            try:
-                obstore.head(self._store, name)
-            except FileNotFoundError:
-                return False
-            return True
+        return self.entry(name) is not None
 
     def copy(self, source: str, target: str) -> None:
         """Copy inside the store; the bytes do not travel."""
@@ -104,10 +99,7 @@ class Objects:
 
     def names(self, prefix: str) -> Iterator[str]:
         """Names of all objects below a prefix."""
-        with translated(f"listing {prefix}"):
-            for batch in obstore.list(self._store, prefix):
-                for entry in batch:
-                    yield entry["path"]
+        return (entry.name for entry in self.entries(prefix))
 
     def entries(self, prefix: str) -> Iterator[StoredObject]:
         """All objects below a prefix with their sizes and times, as the store lists them."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import data_files, index_folders
+from omnigraph.storage.layout import data_files, file_names, index_folders
 from omnigraph.storage.strict import StrictVersion
 from omnigraph.storage.tables import Table
 
@@ -19,7 +19,7 @@ _TRANSACTION_NAME = re.compile(r"(\d+)-[0-9a-f-]+\.txn")
 def table_files(table: Table) -> Iterator[str]:
     """Files that a reader of this version needs, from the root: its manifest, data, deletions.
 
-    A data file stands for its blobs too, which lie in a folder of its name; an index is told as
+    A data file stands for its blobs too, which lie in a folder of its name; an index is named as
     the folder of its files, with a slash at the end.
     """
     path = table.name.path
@@ -33,11 +33,7 @@ def table_files(table: Table) -> Iterator[str]:
 def rows_files(path: str, stored: StrictVersion) -> list[str]:
     """The data files of one version of a strict dataset, from the root."""
     with translated(f"looking at {path} version {stored.version}", referenced=True):
-        return [
-            f"{path}/data/{file.path}"
-            for fragment in stored.handle.get_fragments()
-            for file in fragment.metadata.files
-        ]
+        return file_names(path, [part.metadata for part in stored.handle.get_fragments()])
 
 
 def transaction_base(name: str) -> int | None:

@@ -1,8 +1,8 @@
 """A dataset that only grows: rows that are added and read whole.
 
-For what is told beside the graph: audits and the history. Nothing of the graph depends on it, so an
-ordinary Lance dataset is enough. Each row is there once: of two that add at the same moment, the
-one that comes second looks again.
+For what is recorded beside the graph: audits and the history. Nothing of the graph depends on it,
+so an ordinary Lance dataset is enough. Each row is there once: of two writers that add at the same
+moment, the second looks again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILES_MAX = 32
 def read_records(location: Location, path: str) -> pa.Table | None:
     """All rows; None while there is no dataset."""
     with translated(f"reading {path}"):
-        found = _opened(location, path)
+        found = open_newest(location, path)
         return found.to_table() if found is not None else None
 
 
@@ -57,11 +57,11 @@ def add_missing(location: Location, path: str, missing: Callable[[Records], pa.T
     However many do this at once, a row is there once: a commit replaces the version that was looked
     at, which Lance never rebases, and lists its files again.
     """
-    options = dict(location.options) or None
+    options = location.storage_options
     uri = location.table_uri(path)
     with translated(f"adding to {path}"):
         for _ in range(_RACES_MAX):
-            current = _opened(location, path)
+            current = open_newest(location, path)
             rows = missing(Records(dataset=current))
             if not rows.num_rows:
                 return 0
@@ -96,11 +96,10 @@ def add_missing(location: Location, path: str, missing: Callable[[Records], pa.T
         return 0
 
 
-def _opened(location: Location, path: str) -> LanceDataset | None:
+def open_newest(location: Location, path: str) -> LanceDataset | None:
+    """A dataset as any program opens it; None if there is none."""
     try:
-        return lance.dataset(
-            location.table_uri(path), storage_options=dict(location.options) or None
-        )
+        return lance.dataset(location.table_uri(path), storage_options=location.storage_options)
     except (OSError, ValueError) as e:
         if is_missing(e):
             return None

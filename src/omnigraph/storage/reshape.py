@@ -17,6 +17,7 @@ import lance
 import pyarrow as pa
 from lance import LanceDataset
 
+from omnigraph.arrow.sets import one_array
 from omnigraph.storage.changes import Rework
 from omnigraph.storage.layout import physical_schema
 from omnigraph.storage.namespace import StagingNamespace, own_session
@@ -54,14 +55,11 @@ class Reshape(Rework):
     empty: tuple[pa.Field, ...]
     made: tuple[MadeColumn, ...]
 
-    def commit(self, current: LanceDataset, managed: Mapping[str, Any]) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
         """The next version: at most four commits that are not seen, whatever changes."""
         # Lance commits these where the dataset was opened: that must be the namespace of this
         # attempt, not the one that readers of the base share.
-        space: StagingNamespace = managed["namespace_client"]
-        dataset = space.opened(
-            current.version, storage_options=managed["storage_options"], session=own_session()
-        )
+        dataset = space.opened(current.version, session=own_session())
         empty, made = list(self.empty), self.made
         if made and not dataset.get_fragments():
             empty, made = [*empty, *(column.field for column in made)], ()
@@ -82,7 +80,7 @@ class Reshape(Rework):
 
         @lance.batch_udf(output_schema=schema)
         def columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-            return pa.record_batch([_one(c.make(batch)) for c in made], schema=schema)
+            return pa.record_batch([one_array(c.make(batch)) for c in made], schema=schema)
 
         # Constants need to know how many rows there are: any column says that.
         reads = list(dict.fromkeys(name for c in made for name in c.reads)) or ["id"]
@@ -109,7 +107,3 @@ class Reshape(Rework):
             path = _NEW + field.name
             found[path] = {"path": path, "name": field.name, "nullable": field.nullable}
         return list(found.values())
-
-
-def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

@@ -19,6 +19,7 @@ from lance import LanceDataset, LanceOperation
 from lance.fragment import RowIdSequence
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.sets import one_array
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.layout import (
     OFFSET_BITS,
@@ -49,7 +50,7 @@ class Matched:
 def match(rows: pa.Table, places: Positions, ids: pa.Array | pa.ChunkedArray) -> Matched:
     """Pair rows with the places, ascending, and the ids that a version has there."""
     own = pc.index_in(ids, value_set=rows.column("id").combine_chunks())
-    known = pc.is_in(rows.column("id"), value_set=_one(ids))
+    known = pc.is_in(rows.column("id"), value_set=one_array(ids))
     return Matched(replacing=rows.take(own), places=places, new=rows.filter(pc.invert(known)))
 
 
@@ -82,10 +83,6 @@ def replacement(
     )
 
 
-def _one(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-
-
 # -- removal ---------------------------------------------------------------------------------------
 # Staging the deletion of rows whose places are known.
 #
@@ -108,12 +105,12 @@ def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
 
 def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list[int]]:
     """Write what marks rows as deleted: fragments that keep some, ids of those that keep none."""
-    parts = list(_by_fragment(addresses))
+    parts = list(by_fragment(addresses))
 
-    def mark(part: tuple[int, list[int]]) -> Any:
+    def mark(part: tuple[int, Offsets]) -> Any:
         fragment_id, offsets = part
         fragment: Any = dataset.get_fragment(fragment_id)
-        return fragment.delete_rows(offsets)
+        return fragment.delete_rows(offsets.tolist())
 
     if len(parts) > 1:
         with ThreadPoolExecutor(min(len(parts), WRITERS_MAX)) as pool:
@@ -147,10 +144,10 @@ def live_offsets(
     return addresses.to_numpy().astype(np.int64) & OFFSET_MASK
 
 
-def _by_fragment(addresses: Addresses) -> Iterator[tuple[int, list[int]]]:
+def by_fragment(addresses: Addresses) -> Iterator[tuple[int, Offsets]]:
+    """The fragments of some rows, each with the places of its rows, ascending."""
     ordered = np.sort(addresses)
-    fragments = ordered >> OFFSET_BITS
-    cuts = np.flatnonzero(np.diff(fragments)) + 1
+    cuts = np.flatnonzero(np.diff(ordered >> OFFSET_BITS)) + 1
     for part in np.split(ordered, cuts):
         if len(part):
-            yield int(part[0] >> OFFSET_BITS), (part & OFFSET_MASK).tolist()
+            yield int(part[0] >> OFFSET_BITS), part & OFFSET_MASK

@@ -40,13 +40,8 @@ from omnigraph.storage.changes import (
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import FILE_FORMAT, Positions, physical_schema, physical_table
 from omnigraph.storage.location import Location
-from omnigraph.storage.names import TABLE_ID, ManifestFile, TableVersion
-from omnigraph.storage.namespace import (
-    StagingNamespace,
-    in_own_session,
-    own_session,
-    verify_indexes,
-)
+from omnigraph.storage.names import ManifestFile, TableVersion
+from omnigraph.storage.namespace import StagingNamespace, own_session, verify_indexes
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.row_changes import deletion, identify, match, replacement, row_ids
 from omnigraph.storage.table_memory import ColumnCache, seeded_columns
@@ -83,13 +78,10 @@ class TableStore:
         manifest = ManifestFile(
             path=self._location.absolute(name.manifest), size=name.manifest_size
         )
-        uri = self._location.table_uri(name.path)
-        space = StagingNamespace(uri, {name.version: manifest})
+        space = self._space(name.path, {name.version: manifest})
         with translated(f"opening {name.path} version {name.version}", referenced=True):
             # A session of its own: only the lineage of this version continues in it.
-            dataset = space.opened(
-                name.version, storage_options=self._options, session=own_session()
-            )
+            dataset = space.opened(name.version, session=own_session())
         return Table(name, dataset, space, self._cache, self._objects)
 
     def write_files(self, path: str, rows: pa.Table, base: Table | None) -> StagedFiles:
@@ -103,7 +95,7 @@ class TableStore:
                 schema=physical.schema,
                 mode="create" if base is None else "append",
                 data_storage_version=FILE_FORMAT,
-                storage_options=self._options,
+                storage_options=self._location.storage_options,
             )
         hit(FailPoint.STAGE_AFTER_FILES)
         return StagedFiles(fragments=tuple(fragments), rows=rows)
@@ -122,10 +114,9 @@ class TableStore:
 
         ``first`` lays the files of the base out in another way; rows stay in their order.
         """
-        uri = self._location.table_uri(path)
         base = origin = self._continued(base) if base is not None else None
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
-        space = base.space.fork() if base is not None else StagingNamespace(uri, {})
+        space = base.space.fork() if base is not None else self._space(path, {})
         start = base.since if base is not None else 0
         if base is not None and first is not None:
             base = self._laid_out(base, space, first)
@@ -134,12 +125,10 @@ class TableStore:
         with translated(f"staging {path}"):
             if base is not None and moves is not None and moves.replaces:
                 operation = replacement(base.dataset, base.layout, moves.gone, moves.added)
-                current = LanceDataset.commit(
-                    base.dataset, operation, **self._managed(space), read_version=base.name.version
-                )
+                current = space.commit(base.dataset, operation)
             else:
                 for change in changes:
-                    current = self._commit(uri, space, current, change, schema, base, moves)
+                    current = self._commit(path, space, current, change, schema, base, moves)
             if current is None or current.version == start:
                 # The manifest of the base would be taken for one that is no longer needed.
                 raise InternalError(f"nothing to stage on {path}")
@@ -169,7 +158,7 @@ class TableStore:
         """A table in other columns, to write rows on; known to the staging write alone."""
         space = base.space.fork()
         with translated(f"reshaping {base.name.path}"):
-            dataset = how.commit(base.dataset, self._managed(space))
+            dataset = how.commit(base.dataset, space)
         name = replace(base.name, version=dataset.version)
         return Table(name, dataset, space, self._cache, self._objects, since=base.name.version)
 
@@ -181,7 +170,7 @@ class TableStore:
             return base
         space = base.space.fork()
         with translated(f"opening {base.name.path} version {base.name.version}", referenced=True):
-            dataset = in_own_session(base.dataset, self._opened_by(space))
+            dataset = space.in_own_session(base.dataset)
         table = Table(base.name, dataset, space, self._cache, self._objects, since=base.since)
         table.memory.share(base.memory)
         return table
@@ -189,7 +178,7 @@ class TableStore:
     def _laid_out(self, base: Table, space: StagingNamespace, how: Rework) -> Table:
         """The same rows in other files; known to the staging write alone."""
         with translated(f"joining files of {base.name.path}"):
-            dataset = how.commit(base.dataset, self._managed(space))
+            dataset = how.commit(base.dataset, space)
         name = replace(base.name, version=dataset.version)
         table = Table(name, dataset, space, self._cache, self._objects)
         table.memory.follow(base.memory, base.row_count, NO_POSITIONS, ())
@@ -206,7 +195,7 @@ class TableStore:
 
     def _commit(
         self,
-        uri: str,
+        path: str,
         space: StagingNamespace,
         current: LanceDataset | None,
         change: Change,
@@ -214,19 +203,16 @@ class TableStore:
         base: Table | None,
         moves: Moves | None,
     ) -> LanceDataset:
-        managed = self._managed(space)
         if current is None:
             if not isinstance(change, (Append, Replace)):
                 raise InternalError("the first change of a table must bring rows")
-            return LanceDataset.commit(
-                uri,
+            return space.commit(
+                self._location.table_uri(path),
                 LanceOperation.Overwrite(physical_schema(schema), list(change.files.fragments)),
                 enable_stable_row_ids=True,
-                **managed,
             )
         if isinstance(change, Rework):
-            return change.commit(current, managed)
-        managed["read_version"] = current.version
+            return change.commit(current, space)
         match change:
             case Append(files=files):
                 operation: Any = LanceOperation.Append(list(files.fragments))
@@ -246,7 +232,7 @@ class TableStore:
                     raise InternalError("rows of a table that has none cannot be removed")
                 # Other changes of this write leave rows that go where they are: the addresses hold.
                 operation = deletion(current, base.layout.addresses_at(moves.gone))
-        return LanceDataset.commit(current, operation, **managed)
+        return space.commit(current, operation)
 
     def _moves(self, path: str, base: Table, changes: Sequence[Change]) -> Moves | None:
         """What changes of single rows come to; None for any other change."""
@@ -284,20 +270,6 @@ class TableStore:
             files.append(self.write_files(path, found.new, base))
         return places, files
 
-    def _managed(self, space: StagingNamespace) -> dict[str, Any]:
-        return {
-            "namespace_client": space,
-            "table_id": TABLE_ID,
-            "namespace_client_managed_versioning": True,
-            "storage_options": self._options,
-            "max_retries": 0,
-        }
-
-    def _opened_by(self, space: StagingNamespace) -> dict[str, Any]:
-        managed = self._managed(space)
-        del managed["max_retries"]
-        return managed
-
-    @property
-    def _options(self) -> dict[str, str] | None:
-        return dict(self._location.options) or None
+    def _space(self, path: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
+        location = self._location
+        return StagingNamespace(location.table_uri(path), versions, location.storage_options)

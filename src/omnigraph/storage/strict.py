@@ -21,11 +21,11 @@ from lance.fragment import write_fragments
 
 from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
 from omnigraph.storage.faults import is_missing, translate, translated
-from omnigraph.storage.layout import FILE_FORMAT
+from omnigraph.storage.layout import FILE_FORMAT, file_names
 from omnigraph.storage.location import Location
+from omnigraph.storage.names import manifest_name
 from omnigraph.storage.objects import Objects
 
-_LAST_NAME = (1 << 64) - 1
 _REFUSALS = (
     ErrorKind.STORAGE_DENIED,
     ErrorKind.STORAGE_FULL,
@@ -46,7 +46,7 @@ class OutcomeUnknownError(Exception):
         super().__init__(str(cause))
         self.cause = cause
         self.refused = refused
-        """The store was asked once and said no: then the commit did not land."""
+        """The store refused the only request: then the commit did not land."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,30 +72,21 @@ class StrictDataset:
     """The dataset at one path below a graph's root."""
 
     def __init__(self, location: Location, objects: Objects, path: str) -> None:
-        self._location = location
         self._objects = objects
         self._path = path
+        self._options = location.storage_options
         self._uri = location.table_uri(path)
         self._session = lance.Session()  # pyright: ignore[reportPrivateImportUsage]
 
     def stage_first(self, rows: pa.Table) -> StagedRows | None:
         """Write the file of version 1, or return None when there is one already."""
-        compressed = _compressed(rows)
         with translated(f"writing to {self._path}"):
             try:
-                fragments = write_fragments(
-                    compressed,
-                    self._uri,
-                    schema=compressed.schema,
-                    mode="create",
-                    data_storage_version=FILE_FORMAT,
-                    storage_options=self._options,
-                )
+                return self._write(rows, self._uri, "create")
             except OSError as e:
                 if "already exists" in str(e):
                     return None
                 raise
-        return StagedRows(rows=rows, fragments=tuple(fragments))
 
     def create(self, staged: StagedRows) -> StrictVersion | None:
         """Make version 1, or return None when another process was first.
@@ -133,9 +124,7 @@ class StrictDataset:
         """The newest version by listing; None when there is no dataset here."""
         with translated(f"opening {self._path}", referenced=True):
             try:
-                handle = lance.dataset(
-                    self._uri, storage_options=self._options, session=self._session
-                )
+                handle = self._open(None)
             except (OSError, ValueError) as e:
                 if is_missing(e):
                     return None
@@ -145,22 +134,13 @@ class StrictDataset:
     def at(self, version: int) -> StrictVersion:
         """A version by number: nothing is listed."""
         with translated(f"opening {self._path} version {version}", referenced=True):
-            handle = lance.dataset(
-                self._uri, version=version, storage_options=self._options, session=self._session
-            )
+            handle = self._open(version)
         return self._read(handle)
 
     def stage(self, current: StrictVersion, rows: pa.Table) -> StagedRows:
         """Write the file of the next version."""
         with translated(f"writing to {self._path}"):
-            fragments = write_fragments(
-                _compressed(rows),
-                current.handle,
-                mode="overwrite",
-                data_storage_version=FILE_FORMAT,
-                storage_options=self._options,
-            )
-        return StagedRows(rows=rows, fragments=tuple(fragments))
+            return self._write(rows, current.handle, "overwrite")
 
     def commit(self, current: StrictVersion, staged: StagedRows) -> StrictVersion:
         """Make the staged rows the version after ``current``, or raise ``LostRaceError``."""
@@ -188,22 +168,32 @@ class StrictDataset:
             raise InternalError(f"version {made.version} after {current.version}, while {doing}")
         return _version(made, staged.rows)
 
+    def _write(self, rows: pa.Table, target: LanceDataset | str, mode: str) -> StagedRows:
+        fragments = write_fragments(
+            _compressed(rows),
+            target,
+            mode=mode,
+            data_storage_version=FILE_FORMAT,
+            storage_options=self._options,
+        )
+        return StagedRows(rows=rows, fragments=tuple(fragments))
+
+    def _open(self, version: int | None) -> LanceDataset:
+        return lance.dataset(
+            self._uri, version=version, storage_options=self._options, session=self._session
+        )
+
     def _read(self, handle: LanceDataset) -> StrictVersion:
         with translated(f"reading {self._path} version {handle.version}", referenced=True):
             return _version(handle, handle.to_table())
 
     def files_of(self, staged: StagedRows) -> list[str]:
         """Data files of staged rows, from the root."""
-        return [f"{self._path}/data/{f.path}" for part in staged.fragments for f in part.files]
+        return file_names(self._path, staged.fragments)
 
     def manifest_name(self, version: int) -> str:
         """The manifest of a version, from the root."""
-        # Lance's V2 naming counts down, so that the newest version is listed first.
-        return f"{self._path}/_versions/{_LAST_NAME - version:020d}.manifest"
-
-    @property
-    def _options(self) -> dict[str, str] | None:
-        return dict(self._location.options) or None
+        return manifest_name(self._path, version)
 
 
 def _version(handle: LanceDataset, rows: pa.Table) -> StrictVersion:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,10 @@ from omnigraph.errors import InternalError
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Positions, data_files, index_folders
 from omnigraph.storage.names import TableVersion
-from omnigraph.storage.namespace import Succession
+from omnigraph.storage.namespace import StagingNamespace, Succession
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.row_changes import PICKED_FRACTION
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
-
-if TYPE_CHECKING:
-    from omnigraph.storage.namespace import StagingNamespace
-
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
 # pyright: reportAttributeAccessIssue=false
@@ -218,10 +215,6 @@ class Table:
 # and are read apart: a scan that skips most rows must not read their blobs.
 
 
-SCAN_FRACTION = 16
-"""From one row in so many on a scan is faster than picking."""
-
-
 def read_rows(
     dataset: Any, positions: Positions, columns: Sequence[str], row_count: int
 ) -> pa.Table:
@@ -253,7 +246,7 @@ def _read_plain(
     names = list(columns)
     if not len(positions):
         return pa.schema([dataset.schema.field(n) for n in names]).empty_table()
-    if len(positions) * SCAN_FRACTION < row_count:
+    if len(positions) * PICKED_FRACTION < row_count:
         return dataset.take(pa.array(positions), columns=names)
     ascending, places = np.unique(positions, return_inverse=True)
     wanted = np.zeros(row_count, np.bool_)

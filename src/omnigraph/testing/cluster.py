@@ -28,12 +28,11 @@ from typing import Any
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError
 from omnigraph.spark.jvm import find_java, spark_home
-from omnigraph.testing.s3 import free_ports
+from omnigraph.testing.s3 import free_ports, has_ended, log_tail
 
 _START_MAX_S = 180.0
 _POLL_S = 0.05
 _HOST = "127.0.0.1"
-_LOG_TAIL_LINES = 40
 
 # The daemons live for seconds: what pays off after minutes is left out.
 _DAEMON_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -125,7 +124,7 @@ class SparkCluster:
     def logs(self) -> str:
         """The end of every log, for failure messages."""
         found = sorted([*self._folder.glob("*.log"), *self._folder.glob("work-*/*/*/stderr")])
-        return "\n".join(f"--- {log.relative_to(self._folder)}\n{_tail(log)}" for log in found)
+        return "\n".join(f"--- {log.relative_to(self._folder)}\n{log_tail(log)}" for log in found)
 
     def stop(self) -> None:
         """End all processes and remove all files, by the path that a crash takes too."""
@@ -136,7 +135,7 @@ class SparkCluster:
                 self._watchdog.stdin.close()
         self._watchdog.wait()
         # Only now: a number that is not collected cannot pass to another process, so the watchdog
-        # met ours or nobody.
+        # met ours or none.
         for process in self._processes:
             process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)  # A Python may have died a little later.
@@ -188,7 +187,7 @@ class SparkCluster:
         deadline_s = self._clock.monotonic_s() + _START_MAX_S
         while not ready():
             running = [p for p in (self._processes[0], *self._workers) if p is not None]
-            if any(map(_has_ended, running)) or self._clock.monotonic_s() > deadline_s:
+            if any(map(has_ended, running)) or self._clock.monotonic_s() > deadline_s:
                 raise StorageError(f"{what} of the Spark cluster did not start:\n{self.logs()}")
             self._clock.sleep(_POLL_S)
 
@@ -203,12 +202,6 @@ class SparkCluster:
             return None
         finally:
             connection.close()
-
-
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    # WNOWAIT leaves the process uncollected, so that its number stays its own.
-    done = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    return done is not None
 
 
 def _kill_session(leader: int) -> None:
@@ -232,10 +225,6 @@ def _members(session: int) -> list[int]:
                 if int(fields[3]) == session and fields[0] not in "ZX":
                     found.append(int(entry.name))
     return found
-
-
-def _tail(log: Path) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
 
 
 # -- bare python -----------------------------------------------------------------------------------

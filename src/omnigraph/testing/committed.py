@@ -72,7 +72,7 @@ class MemoryState:
     def rows_at(
         self, table_key: str, positions: npt.NDArray[np.int64], columns: tuple[str, ...]
     ) -> pa.Table:
-        """Rows by their positions; told as a read of the column ``@``."""
+        """Rows by their positions; recorded as a read of the column ``@``."""
         places = tuple(positions.tolist())
         self.reads.append(
             RecordedRead(table_key=table_key, column="@", values=places, columns=columns)

@@ -120,7 +120,7 @@ async def _read_chunks(reader: asyncio.StreamReader) -> AsyncIterator[tuple[byte
 
 
 class Operation(StrEnum):
-    """What a request does to the store, which its method alone does not tell."""
+    """What a request does to the store, which its method alone does not show."""
 
     GET = "GET"
     PUT = "PUT"
@@ -150,11 +150,10 @@ class Request:
     sequence: int
     """1, 2, 3 … in the order of arrival, over the life of the proxy."""
     operation: Operation
-    method: str
     path: str
     query: str
     status: int | None = None
-    """What the client was told; nothing when the connection broke first."""
+    """What the client got; nothing when the connection broke first."""
     fault: Fault | None = None
     conditional: bool = False
     """Carried ``If-None-Match`` or ``If-Match``."""

@@ -13,7 +13,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Self
@@ -45,83 +45,42 @@ class CountingProxy:
         parts = urlsplit(endpoint)
         if parts.scheme != "http" or not parts.hostname or not parts.port:
             raise UsageError(f"the proxy needs http://host:port, not {endpoint!r}")
-        self._upstream = (parts.hostname, parts.port)
         self.latency_s = 0.0
         """Added to every request before it is passed on. May be changed at any time."""
         self.in_flight_max = 0
         """The most requests that were being served at one moment since the last reset."""
-        self._concurrency_max = concurrency_max
+        self._gate = _Gate(concurrency_max)
         self._changed = threading.Condition()
         self._finished: list[Request] = []
         self._unfinished: dict[int, _Exchange] = {}
         self._sequence = 0
         self._reset_at = 0
         self._rules: list[FaultRule] = []
-        self._bugs: list[BaseException] = []
-        self._loop = asyncio.new_event_loop()
-        self._gate = _Gate()
-        self._server: asyncio.Server | None = None
-        self._port = 0
-        self._thread = threading.Thread(target=self._run, name="counting-proxy", daemon=True)
-
-    # -- life ------------------------------------------------------------------------------------
+        self._listener = _Listener((parts.hostname, parts.port), self._serve)
 
     def __enter__(self) -> Self:
-        listening = threading.Event()
-        self._thread.start()
-        started = asyncio.run_coroutine_threadsafe(self._listen(), self._loop)
-        started.add_done_callback(lambda _: listening.set())
-        listening.wait()
-        started.result()
+        self._listener.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result(_WAIT_MAX_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        if self._bugs:
-            # A proxy that hid its own faults would make every measurement doubtful.
-            raise InternalError(f"the proxy failed: {self._bugs[0]!r}") from self._bugs[0]
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-
-    async def _listen(self) -> None:
-        self._server = await asyncio.start_server(
-            self._accept, "127.0.0.1", 0, limit=HEAD_BYTES_MAX
-        )
-        self._port = int(self._server.sockets[0].getsockname()[1])
-
-    async def _shut(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        # A connection accepted a moment ago has a task that never ran: cancelled like that, nobody
-        # would close its socket. A few turns of the loop let every task begin.
-        await _turns(5)
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await _turns(5)  # Closed transports say goodbye on the loop, while there is one.
+        self._listener.stop()
 
     # -- what a test sets and reads --------------------------------------------------------------
 
     @property
     def endpoint(self) -> str:
         """Where clients connect."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self._listener.port}"
 
     @property
     def concurrency_max(self) -> int | None:
         """At most this many requests are served at one moment, the others wait; None: no limit."""
-        return self._concurrency_max
+        return self._gate.limit
 
     @concurrency_max.setter
     def concurrency_max(self, limit: int | None) -> None:
-        self._concurrency_max = limit
-        self._loop.call_soon_threadsafe(self._gate.wake)
+        self._gate.limit = limit
+        self._listener.loop.call_soon_threadsafe(self._gate.wake)
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -202,40 +161,9 @@ class CountingProxy:
 
     # -- serving ---------------------------------------------------------------------------------
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = _ProxySide(reader, writer)
-        server: _ProxySide | None = None
-        try:
-            while (head := await read_head(client.reader)) is not None:
-                if server is None or server.reader.at_eof():
-                    server = await self._reconnect(server)
-                if not await self._serve(head, client, server):
-                    break
-        except (OSError, ProtocolError, asyncio.IncompleteReadError):
-            # Either side went away: the client sees a broken connection, as it would without us.
-            pass
-        except asyncio.CancelledError:
-            # Only ``_shut`` cancels, and it waits for this task to end: nothing else to tell.
-            pass
-        except BaseException as bug:
-            self._bugs.append(bug)
-        finally:
-            client.close()
-            if server is not None:
-                server.close()
-
-    async def _reconnect(self, old: _ProxySide | None) -> _ProxySide:
-        """A connection to the server for each connection of a client, opened on its first use."""
-        if old is not None:
-            old.close()
-        return _ProxySide(*await asyncio.open_connection(*self._upstream, limit=HEAD_BYTES_MAX))
-
     async def _serve(self, head: HttpHead, client: _ProxySide, server: _ProxySide) -> bool:
         """One request and its response; false when the connection ends with it."""
-        async with (
-            self._counted(head) as exchange,
-            self._gate.slot(lambda: self._concurrency_max) as in_flight,
-        ):
+        async with self._counted(head) as exchange, self._gate.slot() as in_flight:
             self.in_flight_max = max(self.in_flight_max, in_flight)
             # Inside the slot: a request that is on its way occupies the store's client too.
             if self.latency_s > 0:
@@ -271,16 +199,99 @@ class CountingProxy:
                 self._changed.notify_all()
 
 
+class _Listener:
+    """A server on a thread and a loop of its own; a connection to the store for each client's."""
+
+    def __init__(
+        self,
+        upstream: tuple[str, int],
+        serve: Callable[[HttpHead, _ProxySide, _ProxySide], Awaitable[bool]],
+    ) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.port = 0
+        self._upstream = upstream
+        self._serve = serve
+        self._bugs: list[BaseException] = []
+        self._server: asyncio.Server | None = None
+        self._thread = threading.Thread(target=self._run, name="counting-proxy", daemon=True)
+
+    def start(self) -> None:
+        """Listen on some port."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._listen(), self.loop).result(_WAIT_MAX_S)
+
+    def stop(self) -> None:
+        """Close every connection; raise what went wrong in the proxy itself."""
+        asyncio.run_coroutine_threadsafe(self._shut(), self.loop).result(_WAIT_MAX_S)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+        if self._bugs:
+            # A proxy that hid its own faults would make every measurement doubtful.
+            raise InternalError(f"the proxy failed: {self._bugs[0]!r}") from self._bugs[0]
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", 0, limit=HEAD_BYTES_MAX
+        )
+        self.port = int(self._server.sockets[0].getsockname()[1])
+
+    async def _shut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        # A connection accepted a moment ago has a task that never ran: cancelled like that, it
+        # would leave its socket open. A few turns of the loop let every task begin.
+        await _turns(5)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await _turns(5)  # Closed transports finish on the loop, while there is one.
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = _ProxySide(reader, writer)
+        server: _ProxySide | None = None
+        try:
+            while (head := await read_head(client.reader)) is not None:
+                if server is None or server.reader.at_eof():
+                    server = await self._reconnect(server)
+                if not await self._serve(head, client, server):
+                    break
+        except (OSError, ProtocolError, asyncio.IncompleteReadError):
+            # Either side went away: the client sees a broken connection, as it would without us.
+            pass
+        except asyncio.CancelledError:
+            # Only ``_shut`` cancels, and it waits for this task to end: nothing else to report.
+            pass
+        except BaseException as bug:
+            self._bugs.append(bug)
+        finally:
+            client.close()
+            if server is not None:
+                server.close()
+
+    async def _reconnect(self, old: _ProxySide | None) -> _ProxySide:
+        """A connection to the server for each connection of a client, opened on its first use."""
+        if old is not None:
+            old.close()
+        return _ProxySide(*await asyncio.open_connection(*self._upstream, limit=HEAD_BYTES_MAX))
+
+
 class _Gate:
     """At most N at a time, where N may change while some wait. Lives on the loop's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
         self._inside = 0
         self._woken = asyncio.Event()
 
     @asynccontextmanager
-    async def slot(self, limit: Callable[[], int | None]) -> AsyncGenerator[int, None]:
-        while (most := limit()) is not None and self._inside >= most:
+    async def slot(self) -> AsyncGenerator[int, None]:
+        while self.limit is not None and self._inside >= self.limit:
             self._woken.clear()
             await self._woken.wait()
         self._inside += 1
@@ -412,7 +423,6 @@ def _request(head: HttpHead, sequence: int) -> Request:
     return Request(
         sequence=sequence,
         operation=classify(method, path, query, head.headers),
-        method=method,
         path=path,
         query=query,
         conditional="if-none-match" in head.headers or "if-match" in head.headers,

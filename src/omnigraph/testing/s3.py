@@ -1,6 +1,6 @@
 """A real S3 server for tests: SeaweedFS, started as a child process on loopback.
 
-A real server and not a mock, because what is tested is the store's side of the bargain: conditional
+A real server and not a mock, because what is tested is what the store has to guarantee: conditional
 PUTs that one of many racers wins, signatures that are checked, listings. Its data lives in a
 temporary directory and dies with it.
 
@@ -40,6 +40,7 @@ _REGION = "us-east-1"
 _START_MAX_S = 60.0
 _START_ATTEMPTS = 3
 _POLL_S = 0.05
+_LOG_TAIL_LINES = 40
 _PORTS = ("master", "volume", "filer", "s3")
 
 # Ends the server and removes its files when its standard input closes, which is what happens on
@@ -84,10 +85,10 @@ def run_s3_server() -> Generator[S3Server, None, None]:
             if process.wait_ready(clock):
                 yield process.server
                 return
-            # The server died. Somebody else may have taken a port between our look and its bind,
-            # so other ports are tried; when that is not the reason it dies again.
+            # The server died. Another process may have taken a port after it was found free, so
+            # other ports are tried; when that is not the reason it dies again.
             if attempt == _START_ATTEMPTS - 1:
-                raise StorageError(f"weed does not start:\n{process.log_tail()}")
+                raise StorageError(f"weed does not start:\n{log_tail(process.log)}")
         finally:
             process.stop()
 
@@ -97,7 +98,7 @@ class _Process:
 
     def __init__(self, weed: Path) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="omnigraph-s3-"))
-        self._log = self._home / "weed.log"
+        self.log = self._home / "weed.log"
         ports = free_ports(2 * len(_PORTS))
         self._http = dict(zip(_PORTS, ports[: len(_PORTS)], strict=True))
         self._grpc = dict(zip(_PORTS, ports[len(_PORTS) :], strict=True))
@@ -109,7 +110,7 @@ class _Process:
         self._config = self._home / "s3.json"
         self._config.write_text(json.dumps(_identities(self.server)))
         (self._home / "volumes").mkdir()
-        with self._log.open("wb") as log:
+        with self.log.open("wb") as log:
             self._weed = subprocess.Popen(
                 self._command(weed),
                 stdin=subprocess.DEVNULL,
@@ -174,7 +175,7 @@ class _Process:
         deadline_s = clock.monotonic_s() + _START_MAX_S
         last: object = "no answer"
         while clock.monotonic_s() < deadline_s:
-            if self._died():
+            if has_ended(self._weed):
                 return False
             try:
                 made = _signed_put(self.server, f"/{BUCKET}", clock)
@@ -188,17 +189,9 @@ class _Process:
             except (OSError, http.client.HTTPException) as error:
                 last = error
             clock.sleep(_POLL_S)
-        raise StorageError(f"weed is not ready after {_START_MAX_S} s: {last}\n{self.log_tail()}")
-
-    def _died(self) -> bool:
-        # WNOWAIT leaves the process unreaped, so its number cannot pass to another process before
-        # the watchdog's kill.
-        done = os.waitid(os.P_PID, self._weed.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        return done is not None
-
-    def log_tail(self, lines_max: int = 40) -> str:
-        """The end of the server's log, for error messages."""
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines_max:])
+        raise StorageError(
+            f"weed is not ready after {_START_MAX_S} s: {last}\n{log_tail(self.log)}"
+        )
 
     def stop(self) -> None:
         """End exactly this server and remove its files, by the path that a crash takes too.
@@ -212,8 +205,20 @@ class _Process:
         self._weed.wait()
 
 
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a child has ended; its number cannot pass to another process before it is killed."""
+    # WNOWAIT leaves the process uncollected, so that the number stays its own.
+    done = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return done is not None
+
+
+def log_tail(log: Path) -> str:
+    """The end of a log, for error messages."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+
+
 def _identities(server: S3Server) -> dict[str, object]:
-    """One user who may do everything. With any user configured, everybody else is refused."""
+    """One user with every right. With any user configured, all others are refused."""
     keys = {"accessKey": server.access_key, "secretKey": server.secret_key}
     actions = ["Admin", "Read", "Write", "List", "Tagging"]
     return {"identities": [{"name": "omnigraph", "credentials": [keys], "actions": actions}]}
@@ -232,7 +237,7 @@ def _find_weed() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now.
+    """Ports on which no process listens now.
 
     Taken below the range from which the kernel serves outgoing connections (32768 on Linux): a port
     of that range can be gone again before the server binds it.

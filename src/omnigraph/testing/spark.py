@@ -2,7 +2,7 @@
 
 Starting a JVM takes most of the time that a Spark test takes. PySpark keeps its JVM when a session
 stops, so all sessions of a test process share one, and changing from one kind to another costs a
-second. They are sessions as a user makes them: the pipeline meets them as somebody else's.
+second. They are sessions as a user makes them, not the pipeline's own.
 
 The workers of a local session run this Python. Those of the cluster and of Connect run one that
 does not have omnigraph, so what runs there has been sent there.
@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,7 @@ _CONF = {
     "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false",
     "spark.app.name": "tests",
     "spark.sql.shuffle.partitions": "4",
-    # On a busy machine a worker may need longer than 15 seconds to say who it is.
+    # On a busy machine a worker may need longer than 15 seconds to authenticate.
     "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.warehouse.dir": (scratch_folder() / "warehouse").as_uri(),
 }
@@ -59,7 +58,7 @@ class SparkSessions:
     def connect(self) -> SparkSession:
         """A session of Spark Connect, with a server of its own on this machine."""
         conf = {"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "4"}
-        with _environment(SPARK_TESTING="1"):  # Any free port: other tests may run beside us.
+        with jvm.environment(SPARK_TESTING="1"):  # Any free port: other tests may run beside us.
             return self._of("connect", str(self._bare), conf)
 
     def stop(self) -> None:
@@ -81,7 +80,7 @@ class SparkSessions:
 
         # A Connect server takes the workers' Python from the environment of its JVM, and there is
         # one JVM for all: it gets the bare one. A path of the project must not lead around that.
-        bare = _environment(PYSPARK_PYTHON=str(self._bare), PYTHONPATH=None)
+        bare = jvm.environment(PYSPARK_PYTHON=str(self._bare), PYTHONPATH=None)
         with bare, jvm.running(_CONF, loopback=True):
             os.environ["PYSPARK_PYTHON"] = python
             builder = SparkSession.builder
@@ -93,25 +92,6 @@ class SparkSessions:
 def _is_alive(session: SparkSession) -> bool:
     try:
         session.range(1).schema  # noqa: B018 - a Connect session asks its server
-        return jvm.last_words(wait_s=0) is None and not getattr(session, "is_stopped", False)
+        return jvm.log_of_ended(wait_s=0) is None and not getattr(session, "is_stopped", False)
     except Exception:
         return False
-
-
-@contextmanager
-def _environment(**values: str | None) -> Generator[None]:
-    """Environment variables for the length of a block; None takes one away."""
-    before = {name: os.environ.get(name) for name in values}
-    _apply(values)
-    try:
-        yield
-    finally:
-        _apply(before)
-
-
-def _apply(values: dict[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

@@ -13,7 +13,6 @@ from omnigraph.spark.arrow import (
     U64,
     carried_schema,
     from_spark,
-    spark_ddl,
     spark_schema,
     to_spark,
 )
@@ -91,12 +90,12 @@ def test_the_carried_schema_is_the_one_that_spark_makes_of_ours():
 
 
 def test_the_words_for_spark():
-    words = spark_ddl(SCHEMA)
-    assert words.startswith("`id` string NOT NULL, `flag` boolean, `i32` int, `i64` bigint")
-    assert "`u32` bigint, `u64` decimal(20,0)" in words
-    assert "`sizes` array<decimal(20,0)>, `times` array<timestamp>, `vector` array<float>" in words
-    assert words.endswith("`node` struct<`@id`: string, `n`: decimal(20,0)>")
-    assert spark_ddl(pa.schema([pa.field("a`b", pa.int32())])) == "`a``b` int"
+    words = spark_schema(SCHEMA).simpleString()
+    assert words.startswith("struct<id:string,flag:boolean,i32:int,i64:bigint,u32:bigint,")
+    assert "u64:decimal(20,0)" in words
+    assert "sizes:array<decimal(20,0)>,times:array<timestamp>,vector:array<float>" in words
+    assert words.endswith("node:struct<@id:string,n:decimal(20,0)>>")
+    assert [f.nullable for f in spark_schema(SCHEMA)][:2] == [False, True]
 
 
 def test_what_spark_says_in_other_words_is_understood():

@@ -31,7 +31,6 @@ from omnigraph.storage.indexing import (
     indexes_of,
 )
 from omnigraph.storage.layout import Fragment
-from omnigraph.storage.names import TABLE_ID
 from omnigraph.storage.namespace import StagingNamespace
 
 SCHEMA = pa.schema(
@@ -66,6 +65,13 @@ def rows(ids: list[int], kind: str | None = None) -> pa.Table:
     )
 
 
+class Unstaged(StagingNamespace):
+    """Commits where every reader sees it."""
+
+    def commit(self, base: Any, operation: Any, **options: Any) -> LanceDataset:
+        return LanceDataset.commit(base, operation, read_version=base.version)
+
+
 class Staged:
     """A table that grows where nobody sees it."""
 
@@ -79,28 +85,12 @@ class Staged:
             mode="create",
             data_storage_version="2.2",
         )
-        self.dataset = LanceDataset.commit(
-            self.uri,
-            LanceOperation.Overwrite(SCHEMA, files),
-            enable_stable_row_ids=True,
-            **self.managed,
+        self.dataset = self.space.commit(
+            self.uri, LanceOperation.Overwrite(SCHEMA, files), enable_stable_row_ids=True
         )
-
-    @property
-    def managed(self) -> dict[str, Any]:
-        return {
-            "namespace_client": self.space,
-            "table_id": TABLE_ID,
-            "namespace_client_managed_versioning": True,
-            "storage_options": None,
-            "max_retries": 0,
-        }
 
     def commit(self, operation: Any) -> None:
-        version = self.dataset.version
-        self.dataset = LanceDataset.commit(
-            self.dataset, operation, read_version=version, **self.managed
-        )
+        self.dataset = self.space.commit(self.dataset, operation)
 
     def append(self, first: int, count: int) -> None:
         made = write_fragments(rows(list(range(first, first + count))), self.dataset)
@@ -123,7 +113,7 @@ class Staged:
         self.commit(operation)
 
     def rework(self, rework: Any) -> None:
-        self.dataset = rework.commit(self.dataset, self.managed)
+        self.dataset = rework.commit(self.dataset, self.space)
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -312,7 +302,7 @@ def test_a_second_segment_of_an_index_of_parts_answers_right(staged: Staged) -> 
 @pytest.mark.parametrize("texts", [[None, None], ["", ""], ["ab", None], ["--", "½"]])
 def test_texts_without_three_letters_are_indexed_too(tmp_path: Path, texts: list[Any]) -> None:
     dataset = lance.write_dataset(pa.table({"text": pa.array(texts, pa.string())}), tmp_path / "t")
-    built = BuildIndexes(specs=SPECS[3:4]).commit(dataset, {})
+    built = BuildIndexes(specs=SPECS[3:4]).commit(dataset, Unstaged("", {}))
     assert [i.kind for i in indexes_of(built)] == [IndexKind.NGRAM]
     for part in ("ab", "abc", "-", "½", ""):
         found = built.to_table(filter=pc.match_substring(pc.field("text"), part))["text"]
@@ -333,7 +323,7 @@ def test_any_text_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
     texts: list[str | None] = [*ODD, None]
     texts += ["".join(rng.choices([*ODD, " ", "-", "abc"], k=3)) for _ in range(300)]
     dataset = lance.write_dataset(pa.table({"text": texts}), tmp_path / "t")
-    dataset = BuildIndexes(specs=SPECS[3:4]).commit(dataset, {})
+    dataset = BuildIndexes(specs=SPECS[3:4]).commit(dataset, Unstaged("", {}))
     parts = set(ODD)
     for text in rng.sample([t for t in texts if t], 100):
         start = rng.randrange(len(text))

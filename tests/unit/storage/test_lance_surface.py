@@ -17,7 +17,7 @@ from lance.fragment import DeletionFile, write_fragments
 
 from omnigraph.storage.index_answers import highest_fragment
 from omnigraph.storage.names import TABLE_ID, ManifestFile
-from omnigraph.storage.namespace import StagingNamespace, in_own_session
+from omnigraph.storage.namespace import StagingNamespace
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int64())])
 
@@ -90,7 +90,7 @@ def test_a_version_opens_by_the_path_of_its_manifest_and_nothing_is_written(
     space = StagingNamespace(
         staging.uri, {staged.version: ManifestFile(path=str(final).lstrip("/"), size=made.size)}
     )
-    opened = space.opened(staged.version, storage_options=None)
+    opened = space.opened(staged.version)
     assert ids(opened) == ["a", "b"]
     assert sorted(Path(staging.uri).rglob("*")) == before
 
@@ -271,7 +271,7 @@ def alone(staging: Staging, dataset: LanceDataset) -> LanceDataset:
     final.write_bytes((Path("/") / made.path).read_bytes())
     place = ManifestFile(path=str(final).lstrip("/"), size=made.size)
     space = StagingNamespace(staging.uri, {dataset.version: place})
-    return space.opened(dataset.version, storage_options=None, session=lance.Session())
+    return space.opened(dataset.version, session=lance.Session())
 
 
 def index_names(dataset: LanceDataset) -> list[str]:
@@ -297,12 +297,7 @@ def test_a_version_from_memory_in_its_own_session_has_its_own_indexes(
     base = staging.create("a")
     one, other = forks(staging, tmp_path)
     indexed = with_index(one, base)
-    managed = {
-        "namespace_client": other.space,
-        "table_id": TABLE_ID,
-        "namespace_client_managed_versioning": True,
-    }
-    again = in_own_session(base, managed)
+    again = other.space.in_own_session(base)
     assert not again.session().is_same_as(base.session())
     assert indexed.session().is_same_as(base.session())
     third = other.append(other.append(again, "b"), "c")

@@ -124,16 +124,15 @@ def test_an_index_of_a_dropped_column_goes_and_others_stay(store: Store) -> None
         base.dataset.create_index_uncommitted(name, "BTREE", name=f"{name}_i", fragment_ids=[0])
         for name in ("n", "s")
     ]
-    from lance import LanceDataset, LanceOperation
+    from lance import LanceOperation
 
     from omnigraph.storage.changes import Rework
 
     class Index(Rework):
-        def commit(self, current, managed):
+        def commit(self, current, space):
             for segment in segments:
-                managed["namespace_client"].note_index(str(segment.uuid))
-            operation = LanceOperation.CreateIndex(segments, [])
-            return LanceDataset.commit(current, operation, read_version=current.version, **managed)
+                space.note_index(str(segment.uuid))
+            return space.commit(current, LanceOperation.CreateIndex(segments, []))
 
     indexed = store.stage(base, Index())
     assert indexed.indexed_columns == {"n", "s"}

@@ -49,7 +49,7 @@ def attach(low: Lowering, step: Attach, scope: LoweredScope) -> LoweredFrame:
     found = inside.df.select(*inside.tags, *names)
     df = frame.df.join(found, _same(low, outer, inside.tags), "left").drop(*inside.tags)
     grown = frame.with_rows(df, *step.variables, reads=inside.reads)
-    # No row is gone and none has other bindings: who starts from these can start from before.
+    # No row is gone and none has other bindings: what starts from these can start from before.
     return replace(grown, before=frame)
 
 

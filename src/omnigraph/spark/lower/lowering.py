@@ -42,7 +42,7 @@ class LoweredScope:
 
 
 READS_MAX = 8
-"""A frame with more reads of tables in its plan is settled before it is looked at twice."""
+"""A frame with more reads of tables in its plan is settled before it is read twice."""
 
 MakeFrame = Callable[["Lowering", Any, LoweredScope], LoweredFrame]
 
@@ -74,7 +74,7 @@ class Lowering:
         return self._steps[type(step)](self, step, scope)
 
     def light(self, frame: LoweredFrame) -> LoweredFrame:
-        """The frame, so simple that it can be looked at twice."""
+        """The frame, so simple that it can be read twice."""
         if frame.reads <= READS_MAX:
             return frame
         return replace(frame, df=self.settled(frame.df), reads=1, before=None)

@@ -77,7 +77,7 @@ class Sources:
         return LoweredFrame(df=df, variables=frozenset((variable,)))
 
     def pairs(self, edge: EdgeType, direction: typed.Direction, *, distinct: bool) -> Hops:
-        """Who is one edge away from whom: a row per edge, or with ``distinct`` per pair."""
+        """Nodes that an edge connects: a row per edge, or with ``distinct`` per pair of nodes."""
         start, end = self.fresh("start"), self.fresh("end")
         df = self._read(edge.table_key, ("src", "dst"), ()).toDF(start, end)
         if direction == "in":
@@ -131,8 +131,8 @@ def _ways(start: str, end: str) -> Column:
     """Both ways of an edge; a loop has one."""
     there, back = F.col(start), F.col(end)
     out = F.struct(there, back)
-    home = F.struct(back.alias(start), there.alias(end))
-    return F.when(there == back, F.array(out)).otherwise(F.array(out, home))
+    reverse = F.struct(back.alias(start), there.alias(end))
+    return F.when(there == back, F.array(out)).otherwise(F.array(out, reverse))
 
 
 def _one_per_pair(edge: EdgeType) -> bool:

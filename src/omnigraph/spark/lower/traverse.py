@@ -84,7 +84,7 @@ def degrees(low: Lowering, step: Degrees, scope: LoweredScope) -> LoweredFrame:
 
 
 def _twice(low: Lowering, step: Expand | Close, scope: LoweredScope) -> LoweredFrame:
-    """The rows that a traversal starts from; of many hops, such that can be looked at twice."""
+    """The rows that a traversal starts from; for many hops, in a form that can be read twice."""
     frame = low.frame(step.input, scope)
     return low.light(frame) if _chains(low, step) else frame
 
