@@ -12,6 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Self
 
 from omnigraph.errors import Diagnostic, TextError
 
@@ -108,6 +109,18 @@ def _escape(character: str) -> str:
 #
 # Each language has its own codes and its own error; how findings are kept, ordered and raised is
 # the same for both and stands here.
+
+
+class ExplainedCode(StrEnum):
+    """Stable codes of findings, each with one line of explanation."""
+
+    explanation: str
+
+    def __new__(cls, code: str, explanation: str) -> Self:
+        made = str.__new__(cls, code)
+        made._value_ = code
+        made.explanation = explanation
+        return made
 
 
 FINDINGS_MAX = 100

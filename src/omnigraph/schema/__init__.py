@@ -19,7 +19,7 @@ from omnigraph.schema.catalog import (
     Range,
     Scalar,
 )
-from omnigraph.schema.codes import EXPLANATIONS, SchemaCode
+from omnigraph.schema.codes import SchemaCode
 from omnigraph.schema.identity import canonical_ids, canonical_text
 from omnigraph.schema.ir import from_ir, schema_hash, to_ir
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from omnigraph.schema.compile import compile_schema, parse_schema
 
 __all__ = [
-    "EXPLANATIONS",
     "Annotation",
     "Cardinality",
     "Catalog",

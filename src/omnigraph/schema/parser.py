@@ -439,14 +439,11 @@ class _Parser:
     def _report(self, failure: ParseFailure) -> None:
         if self.cut_off and self.cursor.at_end:
             return  # The rest of the text is inside the string or comment already reported.
-        if failure.span.start in self.holes and failure.code != SchemaCode.BODY_NOT_CLOSED:
+        code = SchemaCode(failure.code) if failure.code else SchemaCode.UNEXPECTED_TOKEN
+        if failure.span.start in self.holes and code is not SchemaCode.BODY_NOT_CLOSED:
             return  # What is missing here is the illegal character already reported.
         self.findings.add(
-            SchemaCode(failure.code) if failure.code else SchemaCode.UNEXPECTED_TOKEN,
-            failure.span,
-            failure.message,
-            expected=failure.expected,
-            hint=failure.hint,
+            code, failure.span, failure.message, expected=failure.expected, hint=failure.hint
         )
 
     def _skip_to_declaration(self) -> None:
