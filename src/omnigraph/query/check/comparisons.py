@@ -86,12 +86,12 @@ def _entities(
 ) -> typed.Expr | None:
     if op not in ("=", "!="):
         message = f"nodes have no order; `{op}` compares single values"
-        ctx.report(QueryCode.NODE_VALUE, expr.span, message, hint="compare properties: `$v.name`")
-        return None
+        return ctx.report(
+            QueryCode.NODE_VALUE, expr.span, message, hint="compare properties: `$v.name`"
+        )
     if left.type.type_name != right.type.type_name:
         message = f"a {left.type.type_name} and a {right.type.type_name} are never the same node"
-        ctx.report(QueryCode.NODE_VALUE, expr.span, message)
-        return None
+        return ctx.report(QueryCode.NODE_VALUE, expr.span, message)
     return typed.Compare(op=op, left=_id_of(left), right=_id_of(right))
 
 
@@ -106,18 +106,15 @@ def single_type(value: typed.Expr, at: ast.Expr, ctx: Context) -> PropertyType |
     if isinstance(of, typed.ObjectType):
         message = f"{ctx.quote(at.span)} is a whole node, not a single value"
         hint = f"take a property, or its id: {ctx.quote(at.span)[:-1]}.id`"
-        ctx.report(QueryCode.NODE_VALUE, at.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.NODE_VALUE, at.span, message, hint=hint)
     if of.scalar is Scalar.VECTOR:
         message = f"{ctx.quote(at.span)} is a vector and cannot be compared"
         hint = "vectors are ranked: `order { nearest($v.vector, $q) } limit 10`"
-        ctx.report(QueryCode.VECTOR_COMPARED, at.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.VECTOR_COMPARED, at.span, message, hint=hint)
     if of.is_list:
         message = f"{ctx.quote(at.span)} is a list and cannot be compared as a whole"
         hint = "test for an element: `list contains value` or `value in list`"
-        ctx.report(QueryCode.LIST_COMPARED, at.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.LIST_COMPARED, at.span, message, hint=hint)
     return of
 
 
@@ -209,13 +206,12 @@ def _contains(
         return typed.TextTest(kind="contains", text=left, part=right)
     values = left.type
     if isinstance(values, typed.ObjectType) or not values.is_list:
-        ctx.report(
+        return ctx.report(
             QueryCode.CONTAINS_TYPE,
             expr.span,
             f"{ctx.quote(expr.left.span)} cannot contain {ctx.quote(expr.right.span)}",
             expected="a list and an element, or two strings",
         )
-        return None
     return element_test(values, left, right, expr.right, ctx)
 
 
@@ -230,14 +226,13 @@ def element_test(
         or not compatible(values.scalar, item.scalar)
     ):
         what = "a node" if isinstance(item, typed.ObjectType) else _kind(item)
-        ctx.report(
+        return ctx.report(
             QueryCode.CONTAINS_TYPE,
             at.span,
             f"a list of {values.scalar} cannot contain {what}",
             expected=f"one {values.scalar}",
             hint=conversion_hint(at, values.scalar),
         )
-        return None
     return typed.Contains(values=left, item=_fitted(right, values))
 
 
@@ -278,15 +273,15 @@ def _in_values(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     of = values.type
     if isinstance(of, typed.ObjectType) or not of.is_list:
         message = f"{ctx.quote(expr.values.span)} is not a list"
-        ctx.report(QueryCode.IN_VALUES, expr.values.span, message, expected="a list: `[1, 2]`")
-        return None
+        return ctx.report(
+            QueryCode.IN_VALUES, expr.values.span, message, expected="a list: `[1, 2]`"
+        )
     one = single_type(item, expr.operand, ctx)
     if one is None:
         return None
     if not compatible(one.scalar, of.scalar):
         hint = conversion_hint(expr.operand, of.scalar)
-        incomparable(expr.span, expr.operand.span, one, of, ctx, hint=hint)
-        return None
+        return incomparable(expr.span, expr.operand.span, one, of, ctx, hint=hint)
     return typed.InList(item=_fitted(item, of), values=values)
 
 
@@ -319,8 +314,7 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: ComparedValues) ->
         found = in_one_type(constants, one.scalar)
         if found is None:
             message = "no type holds all of these numbers exactly"
-            place.ctx.report(QueryCode.LIST_ITEMS, listed.span, message)
-            return None
+            return place.ctx.report(QueryCode.LIST_ITEMS, listed.span, message)
         scalar, values = found
         tests.append(typed.InList(item=item, values=typed.Const(value=values, type=LISTS[scalar])))
     for value in others:

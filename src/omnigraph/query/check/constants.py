@@ -82,27 +82,25 @@ def _out_of_range(span: Span, expected: str, ctx: Context) -> None:
 def _date(expr: ast.DateLiteral, ctx: Context) -> typed.Const | None:
     days = parse_day(expr.text)
     if days is None:
-        ctx.report(
+        return ctx.report(
             QueryCode.DATE_TEXT,
             expr.span,
             f"{ctx.quote(expr.span)} is not a day of the calendar",
             expected='date("YYYY-MM-DD"), years 0001 to 9999',
             hint=None if parse_instant(expr.text) is None else 'an instant is datetime("…")',
         )
-        return None
     return typed.Const(value=day_of(days), type=SINGLE[Scalar.DATE])
 
 
 def _datetime(expr: ast.DateTimeLiteral, ctx: Context) -> typed.Const | None:
     ms = parse_instant(expr.text)
     if ms is None:
-        ctx.report(
+        return ctx.report(
             QueryCode.DATETIME_TEXT,
             expr.span,
             f"{ctx.quote(expr.span)} is not an instant",
             expected='datetime("YYYY-MM-DDTHH:MM:SS.mmmZ"), whole milliseconds',
         )
-        return None
     return typed.Const(value=instant_of(ms), type=SINGLE[Scalar.DATETIME])
 
 
@@ -170,16 +168,16 @@ def list_literal(
         return None
     clash = next((i for i, c in enumerate(known) if not _goes_with(known[0], c)), None)
     if clash is not None:
-        ctx.report(
+        return ctx.report(
             QueryCode.LIST_ITEMS,
             expr.items[clash].span,
             f"a list of {known[0].type} cannot hold {known[clash].type}",
         )
-        return None
     found = in_one_type(known, preferred)
     if found is None:
-        ctx.report(QueryCode.LIST_ITEMS, expr.span, "no type holds all of these numbers exactly")
-        return None
+        return ctx.report(
+            QueryCode.LIST_ITEMS, expr.span, "no type holds all of these numbers exactly"
+        )
     scalar, values = found
     return typed.Const(value=values, type=LISTS[scalar])
 

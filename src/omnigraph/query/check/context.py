@@ -52,7 +52,7 @@ class Context:
         expected: str | None = None,
         hint: str | None = None,
     ) -> None:
-        """Record a finding: the query will not run."""
+        """Record a finding: the query will not run. None stands for the refused value."""
         self.reports += 1
         self._findings.add(code, span, message, expected=expected, hint=hint)
 
@@ -89,13 +89,12 @@ class Context:
             column, found = name, ID_TYPE
         else:
             known = {*owner.by_name, *(EDGE_COLUMNS if owner.kind == "edge" else ("id",))}
-            self.report(
+            return self.report(
                 QueryCode.UNKNOWN_PROPERTY,
                 span,
                 f"{owner.kind} type `{owner.name}` has no property `{name}`",
                 hint=did_you_mean(name, known) or f"it has {', '.join(sorted(known))}",
             )
-            return None
         return column, as_nullable(found) if nullable else found
 
 

@@ -125,10 +125,9 @@ def _rrf(expr: ast.Call, place: Searched) -> typed.Rrf | None:
         return None
     if one.variable != other.variable:
         message = "the two rankings of `rrf` rank different variables"
-        ctx.report(
+        return ctx.report(
             QueryCode.RRF_ARMS, expr.span, message, expected="both to rank the same variable"
         )
-        return None
     return typed.Rrf(arms=(one, other), k=given)
 
 
@@ -136,13 +135,12 @@ def _arm(expr: ast.Expr, place: Searched) -> typed.Bm25 | typed.Nearest | None:
     if isinstance(expr, ast.Call) and expr.function.text in ("bm25", "nearest"):
         found = score(expr, place)
         return None if isinstance(found, typed.Rrf) else found
-    place.ctx.report(
+    return place.ctx.report(
         QueryCode.RRF_ARMS,
         expr.span,
         f"{place.ctx.quote(expr.span)} is no ranking",
         expected="`bm25(…)` or `nearest(…)`",
     )
-    return None
 
 
 # ---------------------------------------------------------------- arguments
@@ -152,14 +150,12 @@ def _field(expr: ast.Expr, place: Searched, code: QueryCode, expected: str) -> t
     """The first argument: a property of a node variable."""
     if not isinstance(expr, ast.PropertyRef):
         message = f"{place.ctx.quote(expr.span)} cannot be searched"
-        place.ctx.report(code, expr.span, message, expected=expected)
-        return None
+        return place.ctx.report(code, expr.span, message, expected=expected)
     found = place.property(expr)
     bound = _owner(expr, place)
     if found is not None and bound is not None and bound.kind == "edge":
         message = f"`${expr.variable.text}` is an edge; only nodes are searched"
-        place.ctx.report(code, expr.span, message, expected=expected)
-        return None
+        return place.ctx.report(code, expr.span, message, expected=expected)
     return found
 
 
@@ -174,18 +170,16 @@ def _text_field(expr: ast.Expr, place: Searched) -> typed.Prop | None:
     of, ctx = field.type, place.ctx
     if of.scalar is not Scalar.STRING or of.is_list or of.is_enum:
         message = f"{ctx.quote(expr.span)} is {of}; text is searched in a String"
-        ctx.report(QueryCode.TEXT_FIELD, expr.span, message)
-        return None
+        return ctx.report(QueryCode.TEXT_FIELD, expr.span, message)
     bound = _owner(expr, place)
     owner = None if bound is None else bound.type
     if isinstance(owner, NodeType) and (field.column,) not in owner.indexes:
-        ctx.report(
+        return ctx.report(
             QueryCode.NOT_INDEXED,
             expr.span,
             f"{owner.name}.{field.column} has no index to search in",
             hint=f"declare it in the schema: `{field.column}: String @index`",
         )
-        return None
     return field
 
 
@@ -207,8 +201,7 @@ def _text_query(expr: ast.Expr, place: Searched) -> typed.Const | typed.Param | 
     if found is None or _is_text(found.type):
         return found
     message = f"{place.ctx.quote(expr.span)} is {found.type}, not a String"
-    place.ctx.report(QueryCode.TEXT_QUERY, expr.span, message)
-    return None
+    return place.ctx.report(QueryCode.TEXT_QUERY, expr.span, message)
 
 
 def _vector_query(
@@ -223,11 +216,9 @@ def _vector_query(
         return found
     if found.type.vector_size is None:
         message = f"{ctx.quote(expr.span)} is {found.type}, not a vector"
-        ctx.report(QueryCode.NEAREST_QUERY, expr.span, message, expected=expected)
-        return None
+        return ctx.report(QueryCode.NEAREST_QUERY, expr.span, message, expected=expected)
     if size is not None and found.type.vector_size != size:
-        report_length(found.type.vector_size, size, expr, ctx)
-        return None
+        return report_length(found.type.vector_size, size, expr, ctx)
     return found
 
 
@@ -244,16 +235,13 @@ def vector_literal(
         return None
     if expr.items and not found.type.scalar.is_numeric:
         message = f"{ctx.quote(expr.span)} is a list of {found.type.scalar}, not of numbers"
-        ctx.report(code, expr.span, message)
-        return None
+        return ctx.report(code, expr.span, message)
     if size is not None and len(expr.items) != size:
-        report_length(len(expr.items), size, expr, ctx)
-        return None
+        return report_length(len(expr.items), size, expr, ctx)
     rounded = tuple(nearest_f32(float(x)) for x in found.value)
     if not all(map(math.isfinite, rounded)):
         message = f"{ctx.quote(expr.span)} holds a number that is out of range"
-        ctx.report(code, expr.span, message, expected="32-bit floats")
-        return None
+        return ctx.report(code, expr.span, message, expected="32-bit floats")
     of = PropertyType(scalar=Scalar.VECTOR, vector_size=max(1, len(rounded)))
     return typed.Const(value=rounded, type=of)
 
@@ -272,8 +260,7 @@ def _constant(
         if found is None or isinstance(found, typed.Const | typed.Param):
             return found
     message = f"{place.ctx.quote(expr.span)} is no constant and no parameter"
-    place.ctx.report(code, expr.span, message, expected=expected)
-    return None
+    return place.ctx.report(code, expr.span, message, expected=expected)
 
 
 def _count(
@@ -293,10 +280,9 @@ def _count(
             return None
         if of.scalar.is_integer and not of.is_list and not of.nullable:
             return typed.Param(name=expr.name, type=of)
-    ctx.report(
+    return ctx.report(
         code,
         expr.span,
         f"{ctx.quote(expr.span)} is not possible here",
         expected=f"an integer from {low} on, or a parameter such as `$n: I64`",
     )
-    return None
