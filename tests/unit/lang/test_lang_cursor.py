@@ -45,11 +45,11 @@ def test_expect_says_what_was_found_and_wanted():
     with pytest.raises(ParseFailure) as caught:
         cursor("foo").expect_punct("{", hint="h")
     failure = caught.value
-    assert (failure.message, failure.expected, failure.hint) == ("unexpected `foo`", "`{`", "h")
+    assert (failure.message, failure.help) == ("unexpected `foo`", {"expected": "`{`", "hint": "h"})
     with pytest.raises(ParseFailure, match="end of file"):
         cursor("").expect_kind(TokenKind.INT)
     with pytest.raises(ParseFailure, match="a string"):
-        cursor('"x"').expect_word("x")
+        cursor('"x"').expect_punct("{")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_variables():
 def test_dollar_without_a_name_is_illegal(text):
     _, problems = lex(text)
     assert [p.kind for p in problems] == [LexicalKind.ILLEGAL_CHARACTER]
-    assert "variable" in problems[0].hint
+    assert "variable" in problems[0].help["hint"]
 
 
 def test_strings_know_five_escapes_and_span_lines():

@@ -9,7 +9,7 @@ that changes nothing.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
@@ -25,21 +25,11 @@ from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.temporal import parse_day, parse_instant
 
-
-class ComparedValues(Protocol):
-    """The part of a place that comparisons need."""
-
-    @property
-    def ctx(self) -> Context:
-        """Of the query."""
-        ...
-
-    def value(self, expr: ast.Expr) -> typed.Expr | None:
-        """Any expression."""
-        ...
+if TYPE_CHECKING:
+    from omnigraph.query.check.expressions import Place
 
 
-def compare(expr: ast.Compare, place: ComparedValues) -> typed.Expr | None:
+def compare(expr: ast.Compare, place: Place) -> typed.Expr | None:
     """``a = b``, ``a contains b`` and the like."""
     if isinstance(expr.left, ast.NullLiteral) or isinstance(expr.right, ast.NullLiteral):
         return _with_null(expr, place)
@@ -63,7 +53,7 @@ def compare(expr: ast.Compare, place: ComparedValues) -> typed.Expr | None:
     return typed.Compare(op=expr.op, left=_fitted(left, other), right=_fitted(right, one))
 
 
-def _with_null(expr: ast.Compare, place: ComparedValues) -> None:
+def _with_null(expr: ast.Compare, place: Place) -> None:
     sides = [s for s in (expr.left, expr.right) if not isinstance(s, ast.NullLiteral)]
     for side in sides:
         place.value(side)
@@ -253,7 +243,7 @@ def _starts_with(
 # ---------------------------------------------------------------- in
 
 
-def in_list(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
+def in_list(expr: ast.In, place: Place) -> typed.Expr | None:
     """``x in [1, 2]``, ``x not in $list``, ``x in $v.tags``."""
     if isinstance(expr.operand, ast.NullLiteral):
         place.value(expr.operand)
@@ -265,7 +255,7 @@ def in_list(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     return typed.Not(operand=found) if found is not None and expr.negated else found
 
 
-def _in_values(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
+def _in_values(expr: ast.In, place: Place) -> typed.Expr | None:
     ctx = place.ctx
     item, values = place.value(expr.operand), place.value(expr.values)
     if item is None or values is None:
@@ -285,7 +275,7 @@ def _in_values(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     return typed.InList(item=_fitted(item, of), values=values)
 
 
-def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: ComparedValues) -> typed.Expr | None:
+def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Place) -> typed.Expr | None:
     item = place.value(expr.operand)
     one = None if item is None else single_type(item, expr.operand, place.ctx)
     constants: list[typed.Const | None] = []

@@ -23,30 +23,9 @@ from omnigraph.schema.temporal import day_of, instant_of, parse_day, parse_insta
 SINGLE = {s: PropertyType(scalar=s) for s in Scalar if s is not Scalar.VECTOR}
 """The plain type of each scalar."""
 LISTS = {s: PropertyType(scalar=s, is_list=True) for s in SINGLE}
-_CONSTANTS = (
-    ast.BoolLiteral,
-    ast.IntLiteral,
-    ast.FloatLiteral,
-    ast.StringLiteral,
-    ast.DateLiteral,
-    ast.DateTimeLiteral,
-)
-Single = (
-    ast.BoolLiteral
-    | ast.IntLiteral
-    | ast.FloatLiteral
-    | ast.StringLiteral
-    | ast.DateLiteral
-    | ast.DateTimeLiteral
-)
 
 
-def is_single(expr: ast.Expr) -> bool:
-    """Whether this is a literal for one value."""
-    return isinstance(expr, _CONSTANTS)
-
-
-def single(expr: Single, ctx: Context) -> typed.Const | None:
+def single(expr: ast.SingleLiteral, ctx: Context) -> typed.Const | None:
     """A literal in its own type: integers are I64, or U64 beyond it."""
     match expr:
         case ast.BoolLiteral(value=truth):
@@ -188,16 +167,9 @@ def _goes_with(one: typed.Const, other: typed.Const) -> bool:
 
 def list_item(item: ast.Expr, ctx: Context) -> typed.Const | None:
     """One constant of a list."""
+    if isinstance(item, ast.SingleLiteral):
+        return single(item, ctx)
     match item:
-        case (
-            ast.BoolLiteral()
-            | ast.IntLiteral()
-            | ast.FloatLiteral()
-            | ast.StringLiteral()
-            | ast.DateLiteral()
-            | ast.DateTimeLiteral()
-        ):
-            return single(item, ctx)
         case ast.NullLiteral():
             message = "null is not an element of a list"
             ctx.report(QueryCode.LIST_ITEMS, item.span, message)

@@ -72,20 +72,13 @@ class Place(ABC):
 
     def value(self, expr: ast.Expr) -> typed.Expr | None:
         """Any expression; None when something about it was reported."""
+        if isinstance(expr, ast.SingleLiteral):
+            return single(expr, self.ctx)
         match expr:
             case ast.PropertyRef():
                 return self.property(expr)
             case ast.Variable():
                 return self._variable(expr)
-            case (
-                ast.StringLiteral()
-                | ast.IntLiteral()
-                | ast.FloatLiteral()
-                | ast.BoolLiteral()
-                | ast.DateLiteral()
-                | ast.DateTimeLiteral()
-            ):
-                return single(expr, self.ctx)
             case ast.Compare():
                 return comparisons.compare(expr, self)
             case ast.Call():

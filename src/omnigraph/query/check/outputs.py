@@ -26,15 +26,6 @@ from omnigraph.schema.catalog import PropertyType, Scalar
 _ROWS_MAX = 2**63 - 1
 _SCORED = PropertyType(scalar=Scalar.F64)
 _SCORE_TYPES = (typed.Bm25, typed.Nearest, typed.Rrf)
-_LITERALS = (
-    ast.BoolLiteral,
-    ast.IntLiteral,
-    ast.FloatLiteral,
-    ast.StringLiteral,
-    ast.DateLiteral,
-    ast.DateTimeLiteral,
-    ast.ListLiteral,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +93,7 @@ def output_name(expr: ast.Expr) -> str | None:
         case ast.Call():
             return _call_name(expr)
         case _:
-            return "literal" if isinstance(expr, _LITERALS) else None
+            return "literal" if isinstance(expr, ast.SingleLiteral | ast.ListLiteral) else None
 
 
 def _call_name(expr: ast.Call) -> str | None:

@@ -195,19 +195,12 @@ def given_value(expr: ast.Expr, ctx: Context) -> Given | None:
 
 def assigned_value(expr: ast.Expr, ctx: Context, element: Scalar | None = None) -> Given | None:
     """The value of an assignment, except ``null``; lists take the element type if they can."""
+    if isinstance(expr, ast.SingleLiteral):
+        return single(expr, ctx)
     match expr:
         case ast.Variable():
             of = declared(expr, ctx)
             return None if of is None else typed.Param(name=expr.name, type=of)
-        case (
-            ast.BoolLiteral()
-            | ast.IntLiteral()
-            | ast.FloatLiteral()
-            | ast.StringLiteral()
-            | ast.DateLiteral()
-            | ast.DateTimeLiteral()
-        ):
-            return single(expr, ctx)
         case ast.ListLiteral():
             return list_literal(expr, ctx, element)
         case ast.Call() if expr.function.text == "now":
