@@ -16,8 +16,8 @@ from omnigraph.lang.source import Span
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.codes import QueryCode
-from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.property_values import INTEGER_RANGES, nearest_f32
+from omnigraph.schema.catalog import INTEGER_RANGES, PropertyType, Scalar
+from omnigraph.schema.property_values import nearest_f32
 from omnigraph.schema.temporal import day_of, instant_of, parse_day, parse_instant
 
 SINGLE = {s: PropertyType(scalar=s) for s in Scalar if s is not Scalar.VECTOR}
