@@ -2,16 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.lang import (
-    Cursor,
-    ParseFailure,
-    Source,
-    TokenKind,
-    closest,
-    did_you_mean,
-    misspelling_of,
-    tokenize,
-)
+from omnigraph.lang.cursor import Cursor, ParseFailure, TokenKind
+from omnigraph.lang.lexer import tokenize
+from omnigraph.lang.source import Source
+from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
 
 
 def cursor(text):

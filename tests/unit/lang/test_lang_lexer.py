@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.lang import LexicalKind, Source, TokenKind, tokenize
+from omnigraph.lang.cursor import TokenKind
+from omnigraph.lang.lexer import LexicalKind, tokenize
+from omnigraph.lang.source import Source
 
 
 def lex(text):

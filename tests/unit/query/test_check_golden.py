@@ -14,7 +14,7 @@ from omnigraph.errors import QueryError
 from omnigraph.query.codes import QueryCode
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.parse.codes import SyntaxCode
-from omnigraph.schema import compile_schema
+from omnigraph.schema.compile import compile_schema
 from support.dump import dump
 
 CASES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())

@@ -12,7 +12,7 @@ import pytest
 from ast_dump import dump
 
 from omnigraph.errors import QueryError
-from omnigraph.lang import Source
+from omnigraph.lang.source import Source
 from omnigraph.query.parse import SyntaxCode, parse_queries
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "query" / "parse"

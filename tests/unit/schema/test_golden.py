@@ -12,7 +12,9 @@ import orjson
 import pytest
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import SchemaCode, compile_schema, from_ir, to_ir
+from omnigraph.schema.codes import SchemaCode
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.ir import from_ir, to_ir
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "schema"
 CASES = sorted(p.name for p in GOLDEN.iterdir() if p.is_dir())

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import compile_schema
 from omnigraph.schema.codes import HintCode
+from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.migrate import LintCode, SchemaPlan, StepKind, make_plan, resolve
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "migrate"
