@@ -20,7 +20,7 @@ from omnigraph.ids import SystemIds
 from omnigraph.input.sources import sort_out
 from omnigraph.input.tables import rows_from_table
 from omnigraph.input.threads import read_input
-from omnigraph.schema import compile_schema
+from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.json_text import write_jsonl
 
 SCHEMA = """

@@ -30,11 +30,11 @@ from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint
 from omnigraph.manifest import codec
 from omnigraph.query.check.expressions import FUNCTIONS
-from omnigraph.query.codes import EXPLANATIONS as QUERY_EXPLANATIONS
-from omnigraph.query.parse.codes import SYNTAX_EXPLANATIONS
+from omnigraph.query.codes import QueryCode
+from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.lexical import BODY_WORDS, COMPARISON_WORDS, QUERY_ANNOTATIONS
-from omnigraph.schema.codes import EXPLANATIONS, HINT_EXPLANATIONS
-from omnigraph.schema.migrate.steps import LINT_EXPLANATIONS
+from omnigraph.schema.codes import HintCode, SchemaCode
+from omnigraph.schema.migrate.steps import LintCode
 from omnigraph.schema.words import ANNOTATIONS, TYPE_WORDS
 
 GUIDE = ROOT / "docs" / "guide"
@@ -101,21 +101,19 @@ def test_every_error_kind_is_explained_with_its_exit_code() -> None:
 def test_every_diagnostic_code_is_explained() -> None:
     rows = table_rows(GUIDE / "schema.md")
     told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`S\d{3}`", r[0])}
-    assert told == {str(code): text for code, text in EXPLANATIONS.items()}
+    assert told == {str(code): code.explanation for code in SchemaCode}
 
 
 def test_every_code_of_a_schema_change_is_explained() -> None:
     rows = table_rows(GUIDE / "schema-evolution.md")
     told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`(?:OG-|M)", r[0])}
-    known = {**LINT_EXPLANATIONS, **HINT_EXPLANATIONS}
-    assert told == {str(code): text for code, text in known.items()}
+    assert told == {str(code): code.explanation for code in (*LintCode, *HintCode)}
 
 
 def test_every_diagnostic_code_of_queries_is_explained() -> None:
     rows = table_rows(GUIDE / "query-language.md")
     told = {code_of(r[0])[0]: r[1] for r in rows if re.match(r"`[QL]\d{3}`", r[0])}
-    known = {**SYNTAX_EXPLANATIONS, **QUERY_EXPLANATIONS}
-    assert told == {str(code): text for code, text in known.items()}
+    assert told == {str(code): code.explanation for code in (*SyntaxCode, *QueryCode)}
 
 
 def test_every_word_of_the_query_language_is_in_the_grammar_or_a_table() -> None:

@@ -8,32 +8,27 @@ start afresh, so a text with several mistakes yields several diagnostics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NoReturn
+from typing import NoReturn, TypeVar, Unpack
 
-from omnigraph.lang.source import Span
+from omnigraph.lang.source import Help, Span
+
+T = TypeVar("T")
 
 
 class ParseFailure(Exception):
     """The text cannot be read on from here. ``code`` None means: some token was not expected."""
 
     def __init__(
-        self,
-        message: str,
-        span: Span,
-        *,
-        code: str | None = None,
-        expected: str | None = None,
-        hint: str | None = None,
+        self, message: str, span: Span, *, code: str | None = None, **help: Unpack[Help]
     ) -> None:
         super().__init__(message)
         self.message = message
         self.span = span
         self.code = code
-        self.expected = expected
-        self.hint = hint
+        self.help = help
 
 
 class Cursor:
@@ -90,13 +85,16 @@ class Cursor:
         """Take this punctuation or fail."""
         return self.accept_punct(text) or self.fail(f"`{text}`", hint=hint)
 
-    def expect_word(self, text: str, *, hint: str | None = None) -> Token:
-        """Take this word or fail."""
-        return self.accept_word(text) or self.fail(f"`{text}`", hint=hint)
-
     def expect_kind(self, kind: TokenKind, *, hint: str | None = None) -> Token:
         """Take a token of this kind or fail."""
         return self.take() if self.here.kind is kind else self.fail(str(kind), hint=hint)
+
+    def separated(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """What ``read`` takes, once and again behind every comma."""
+        found = [read()]
+        while self.accept_punct(","):
+            found.append(read())
+        return tuple(found)
 
     def accept_enum_word(self) -> Token | None:
         """Take a value such as ``in-progress`` or ``2xx``: all tokens that touch, as one word."""
@@ -146,6 +144,17 @@ class TokenKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A word and its place. A variable's name stands without its ``$``."""
+
+    text: str
+    span: Span
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """One token. ``text`` is the text as written, for a string its value after escapes."""
 
@@ -160,6 +169,10 @@ class Token:
     @property
     def is_identifier(self) -> bool:
         return self.kind is TokenKind.WORD and not self.text[0].isupper()
+
+    @property
+    def name(self) -> Name:
+        return Name(text=self.text.removeprefix("$"), span=self.span)
 
     def is_punct(self, text: str) -> bool:
         return self.kind is TokenKind.PUNCT and self.text == text

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
+from typing import Unpack
 
 from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
-from omnigraph.lang.source import Source, Span
+from omnigraph.lang.source import Help, Source, Span
 
 # `1..5` is an integer and a range because a float needs a digit on both sides of its point; the
 # look-ahead keeps `1.5x` from being read as a number and a word.
@@ -66,8 +67,7 @@ class LexicalProblem:
     kind: LexicalKind
     span: Span
     message: str
-    expected: str | None = None
-    hint: str | None = None
+    help: Help
 
 
 CUTS_OFF = (LexicalKind.UNTERMINATED_STRING, LexicalKind.UNTERMINATED_COMMENT)
@@ -196,18 +196,8 @@ class _Lexer:
                 message = f"illegal character {_shown(match.group()[0])}: not a Unicode character"
                 self._problem(LexicalKind.ILLEGAL_CHARACTER, span, message)
 
-    def _problem(
-        self,
-        kind: LexicalKind,
-        span: Span,
-        message: str,
-        *,
-        expected: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        self.problems.append(
-            LexicalProblem(kind=kind, span=span, message=message, expected=expected, hint=hint)
-        )
+    def _problem(self, kind: LexicalKind, span: Span, message: str, **help: Unpack[Help]) -> None:
+        self.problems.append(LexicalProblem(kind=kind, span=span, message=message, help=help))
 
 
 def _shown(character: str) -> str:

@@ -3,7 +3,7 @@
     tokens, comments, marks -> [pretty] -> document -> text
 
 Knows brackets, lists, blocks of items and comments, and neither language. What the tokens mean to
-a language, as far as their layout is concerned, is said by ``Marks``.
+a language, as far as layout goes, is said by ``TextMarks``.
 
 A block in braces stays on one line if it was written on one and fits; its items stand on lines of
 their own otherwise, with at most one empty line between two of them. Lists in parentheses and

@@ -12,8 +12,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Self, TypedDict, Unpack
 
 from omnigraph.errors import Diagnostic, TextError
+
+
+class Help(TypedDict, total=False):
+    """What a diagnostic may say beside its message."""
+
+    expected: str | None
+    hint: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +65,7 @@ class Source:
         return self.text[start:end].removesuffix("\r")
 
     def diagnostic(
-        self,
-        *,
-        code: str,
-        message: str,
-        span: Span,
-        expected: str | None = None,
-        hint: str | None = None,
+        self, *, code: str, message: str, span: Span, **help: Unpack[Help]
     ) -> Diagnostic:
         """A finding at this place. The underlined part never leaves the first line of the span."""
         number, column = self.position(span.start)
@@ -76,9 +78,8 @@ class Source:
             line=number,
             column=column,
             length=length,
-            expected=expected,
-            hint=hint,
             source_line=text,
+            **help,
         )
 
 
@@ -110,6 +111,18 @@ def _escape(character: str) -> str:
 # the same for both and stands here.
 
 
+class ExplainedCode(StrEnum):
+    """Stable codes of findings, each with one line of explanation."""
+
+    explanation: str
+
+    def __new__(cls, code: str, explanation: str) -> Self:
+        made = str.__new__(cls, code)
+        made._value_ = code
+        made.explanation = explanation
+        return made
+
+
 FINDINGS_MAX = 100
 """More is not read at once, and each finding carries its line: a long one must not fill memory."""
 
@@ -122,21 +135,11 @@ class TextFindings:
         self._error = error
         self._diagnostics: dict[Diagnostic, None] = {}
 
-    def add(
-        self,
-        code: StrEnum,
-        span: Span,
-        message: str,
-        *,
-        expected: str | None = None,
-        hint: str | None = None,
-    ) -> None:
+    def add(self, code: StrEnum, span: Span, message: str, **help: Unpack[Help]) -> None:
         """Record a finding; the same finding twice counts once, and ``FINDINGS_MAX`` are kept."""
         if len(self._diagnostics) >= FINDINGS_MAX:
             return
-        found = self.source.diagnostic(
-            code=str(code), message=message, span=span, expected=expected, hint=hint
-        )
+        found = self.source.diagnostic(code=str(code), message=message, span=span, **help)
         self._diagnostics[found] = None
 
     @property

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.lang.cursor import Name
 from omnigraph.lang.source import Span
 
 CompareOp = Literal["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """A word and its place. A variable's name stands without its ``$``."""
+class AstNode:
+    """Something that was written, with its place."""
 
-    text: str
     span: Span
 
 
@@ -27,167 +27,143 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NullLiteral:
-    span: Span
+class NullLiteral(AstNode):
+    """``null``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoolLiteral:
+class BoolLiteral(AstNode):
     value: bool
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntLiteral:
+class IntLiteral(AstNode):
     value: int
     """With its sign."""
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FloatLiteral:
+class FloatLiteral(AstNode):
     value: float
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StringLiteral:
+class StringLiteral(AstNode):
     value: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DateLiteral:
+class DateLiteral(AstNode):
     """``date("2026-01-02")``; the text is checked later."""
 
     text: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DateTimeLiteral:
+class DateTimeLiteral(AstNode):
     """``datetime("2026-01-02T03:04:05Z")``."""
 
     text: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListLiteral:
+class ListLiteral(AstNode):
     items: tuple[Expr, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
+class Variable(AstNode):
     """``$v``: a binding or a parameter. ``$_`` has the name ``_``."""
 
     name: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PropertyRef:
+class PropertyRef(AstNode):
     """``$v.name``."""
 
     variable: Name
     property: Name
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NameRef:
+class NameRef(AstNode):
     """A bare word: an output column in ``order``, a property in a mutation's ``where``."""
 
     name: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(AstNode):
     """``now()``, ``count(distinct $v)``, ``search($d.body, $q)`` … known or not."""
 
     function: Name
     args: tuple[Expr, ...]
     distinct: bool = False
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exists:
+class Exists(AstNode):
     """``exists { … }``."""
 
     clauses: tuple[Clause, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountOf:
+class CountOf(AstNode):
     """``count { … }``: how many solutions the block has."""
 
     clauses: tuple[Clause, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compare:
+class Compare(AstNode):
     op: CompareOp
     left: Expr
     right: Expr
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsNull:
+class IsNull(AstNode):
     """``x is null`` or, negated, ``x is not null``."""
 
     operand: Expr
     negated: bool
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class In:
+class In(AstNode):
     """``x in [1, 2]``, ``x not in $list``."""
 
     operand: Expr
     values: Expr
     negated: bool
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Not:
+class Not(AstNode):
     operand: Expr
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class And:
+class And(AstNode):
     """Two or more operands, flattened."""
 
     operands: tuple[Expr, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Or:
+class Or(AstNode):
     operands: tuple[Expr, ...]
-    span: Span
 
 
-Literal_ = (
-    NullLiteral
-    | BoolLiteral
-    | IntLiteral
-    | FloatLiteral
-    | StringLiteral
-    | DateLiteral
-    | DateTimeLiteral
-    | ListLiteral
+SingleLiteral = (
+    BoolLiteral | IntLiteral | FloatLiteral | StringLiteral | DateLiteral | DateTimeLiteral
 )
 Expr = (
-    Literal_
+    NullLiteral
+    | SingleLiteral
+    | ListLiteral
     | Variable
     | PropertyRef
     | NameRef
@@ -206,35 +182,32 @@ Expr = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PropertyMatch:
+class PropertyMatch(AstNode):
     """``code: "AAR"`` inside a binding, ``code: $c`` inside an insert."""
 
     property: Name
     value: Expr
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(AstNode):
     """``$v: Vessel { flag: "dk" }``."""
 
     variable: Name
     type_name: Name
     matches: tuple[PropertyMatch, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HopBounds:
+class HopBounds(AstNode):
     """``{low, high}``; ``high`` None when it was left out."""
 
     low: int
     high: int | None
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traversal:
+class Traversal(AstNode):
     """``$a $e:word{1,3} $b`` or ``$a <word> $b``."""
 
     source: Name
@@ -243,29 +216,25 @@ class Traversal:
     undirected: bool
     bounds: HopBounds | None
     target: Name
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(AstNode):
     condition: Expr
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Negation:
+class Negation(AstNode):
     """``not { … }``."""
 
     clauses: tuple[Clause, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptionalBlock:
+class OptionalBlock(AstNode):
     """``optional { … }``."""
 
     clauses: tuple[Clause, ...]
-    span: Span
 
 
 Clause = Binding | Traversal | Filter | Negation | OptionalBlock
@@ -274,22 +243,20 @@ Clause = Binding | Traversal | Filter | Negation | OptionalBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Projection:
+class Projection(AstNode):
     value: Expr
     alias: Name | None
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ordering:
+class Ordering(AstNode):
     key: Expr
     direction: Name | None
     """``asc`` or ``desc`` if written."""
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(AstNode):
     clauses: tuple[Clause, ...]
     projections: tuple[Projection, ...]
     distinct: bool
@@ -297,41 +264,36 @@ class Read:
     limit: Expr | None
     """An ``IntLiteral`` or a ``Variable``."""
     offset: Expr | None
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insert:
+class Insert(AstNode):
     """``insert T { … }`` or ``upsert T { … }``."""
 
     upsert: bool
     type_name: Name
     assignments: tuple[PropertyMatch, ...]
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Update(AstNode):
     type_name: Name
     assignments: tuple[PropertyMatch, ...]
     where: Expr
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(AstNode):
     type_name: Name
     where: Expr
-    span: Span
 
 
 Statement = Insert | Update | Delete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mutation:
+class Mutation(AstNode):
     statements: tuple[Statement, ...]
-    span: Span
 
 
 Body = Read | Mutation
@@ -340,40 +302,36 @@ Body = Read | Mutation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParamType:
+class ParamType(AstNode):
     """``String``, ``[I64]?``, ``Vector(8)``; the words are checked later."""
 
     base: Name
     is_list: bool
     vector_size: int | None
     nullable: bool
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
+class Param(AstNode):
     name: Name
     type: ParamType
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryAnnotation:
+class QueryAnnotation(AstNode):
     """``@description("…")`` or ``@instruction("…")``."""
 
     name: Name
     value: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(AstNode):
     name: Name | None
     """None for a bare body such as ``match { … } return { … }`` typed at a prompt."""
     params: tuple[Param, ...]
     annotations: tuple[QueryAnnotation, ...]
     body: Body
-    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A file of queries looked over without running them: errors, doubts, and what each query does.
+"""Checks a file of queries without running them: errors, warnings, and what each query does.
 
     .gq text, catalog -> parse -> check, per query -> [lint] -> report
 

@@ -19,19 +19,12 @@ import numpy as np
 from omnigraph.errors import ParameterError
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.typed import ParamDecl
-from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.property_values import (
-    INTEGER_RANGES,
-    ValueRefused,
-    converter,
-    is_missing,
-    shown,
-)
+from omnigraph.schema.catalog import INTEGER_RANGES, PropertyType, Scalar
+from omnigraph.schema.property_values import ValueRefused, converter, is_missing, shown
 from omnigraph.schema.strict_json import LineRefused, parse_line
 from omnigraph.schema.temporal import day_of, instant_of
 
 Convert = Callable[[Any], Any]
-_MISSING = object()
 _DECIMAL = re.compile(r"-?[0-9]{1,40}")
 """Longer ones are outside of every integer type."""
 
@@ -43,40 +36,25 @@ def bind(decls: Sequence[ParamDecl], given: Mapping[str, Any] | None) -> dict[st
         raise ParameterError(f"parameters are given as name and value, not as {shown(values)}")
     bound: dict[str, Any] = {}
     problems: list[tuple[str, str]] = []
-    absent = 0
     for decl in decls:
         name, of = decl.name, decl.type
-        value = values.get(name, _MISSING)
-        if value is _MISSING:
-            absent += 1
-            if of.nullable:
-                bound[name] = None
-            else:
-                problems.append((name, f"missing required parameter '{name}' ({of})"))
-        elif value is None:
-            _bind_null(name, of, bound, problems)
-        else:
-            try:
-                bound[name] = _value(value, of)
-            except ValueRefused as refused:
-                if is_missing(value):
-                    _bind_null(name, of, bound, problems)
-                else:
-                    problems.append((name, f"parameter '{name}': {refused}"))
-    if len(values) != len(decls) - absent:
+        value = values.get(name)
+        try:
+            bound[name] = None if value is None else _value(value, of)
+        except ValueRefused as refused:
+            if not is_missing(value):
+                problems.append((name, f"parameter '{name}': {refused}"))
+                continue
+            bound[name] = None
+        if bound[name] is None and not of.nullable:
+            absent = f"missing required parameter '{name}' ({of})"
+            null = f"parameter '{name}': {of} may not be null"
+            problems.append((name, null if name in values else absent))
+    if len(values) != sum(decl.name in values for decl in decls):
         problems += _unknown(decls, values)
     if problems:
         raise _error(problems)
     return bound
-
-
-def _bind_null(
-    name: str, of: PropertyType, bound: dict[str, Any], problems: list[tuple[str, str]]
-) -> None:
-    if of.nullable:
-        bound[name] = None
-    else:
-        problems.append((name, f"parameter '{name}': {of} may not be null"))
 
 
 def _unknown(decls: Sequence[ParamDecl], values: Mapping[Any, Any]) -> list[tuple[str, str]]:

@@ -12,18 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from omnigraph.lang.cursor import Name
 from omnigraph.lang.source import Span
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """A word and its place."""
-
-    text: str
-    span: Span
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ numbering that looks names up in an accepted catalog can take the place of the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from omnigraph.errors import InternalError
 from omnigraph.schema import ast
@@ -117,18 +117,10 @@ def _node(
     number, incarnation = numbering.type_ids("node", decl)
     properties = _properties(number, expanded.properties, numbering)
     types = {p.name: p.type for p in properties}
-    groups = expanded.groups
     return NodeType(
         id=number,
         incarnation=incarnation,
-        name=decl.name.text,
-        properties=properties,
-        key=_key(groups, properties),
-        unique=_unique(groups),
-        indexes=_indexes(groups),
-        description=_text(decl.annotations, "description"),
-        instruction=_text(decl.annotations, "instruction"),
-        annotations=_kept(decl.annotations),
+        **_common(decl, properties, expanded.groups),
         implements=tuple(n.text for n in decl.implements),
         ranges=tuple(_range(c, types) for c in decl.constraints if c.word.text == "range"),
         checks=tuple(_check(c) for c in decl.constraints if c.word.text == "check"),
@@ -143,19 +135,28 @@ def _edge(decl: ast.EdgeDecl, numbering: Numbering) -> EdgeType:
     return EdgeType(
         id=number,
         incarnation=incarnation,
-        name=decl.name.text,
-        properties=properties,
-        key=_key(groups, properties),
-        unique=_unique(groups),
-        indexes=_indexes(groups),
-        description=_text(decl.annotations, "description"),
-        instruction=_text(decl.annotations, "instruction"),
-        annotations=_kept(decl.annotations),
+        **_common(decl, properties, groups),
         source=decl.source.text,
         target=decl.target.text,
         cardinality=Cardinality(low=card.low, high=card.high) if card else Cardinality(),
         keyed=any(g.word == "key" for g in groups),
     )
+
+
+def _common(
+    decl: ast.NodeDecl | ast.EdgeDecl, properties: tuple[Property, ...], groups: Sequence[Group]
+) -> dict[str, Any]:
+    """What node and edge types are both made of."""
+    return {
+        "name": decl.name.text,
+        "properties": properties,
+        "key": _key(groups, properties),
+        "unique": tuple(dict.fromkeys(g.names for g in groups if g.word == "unique")),
+        "indexes": _indexes(groups),
+        "description": _text(decl.annotations, "description"),
+        "instruction": _text(decl.annotations, "instruction"),
+        "annotations": _kept(decl.annotations),
+    }
 
 
 def _properties(
@@ -202,10 +203,6 @@ def _key(groups: Iterable[Group], properties: Iterable[Property]) -> tuple[str, 
     """Members by stable number, so that renaming or reordering them never changes an id."""
     members = {name for g in groups if g.word == "key" for name in g.names}
     return tuple(p.name for p in sorted(properties, key=lambda p: p.id) if p.name in members)
-
-
-def _unique(groups: Iterable[Group]) -> tuple[tuple[str, ...], ...]:
-    return tuple(dict.fromkeys(g.names for g in groups if g.word == "unique"))
 
 
 def _indexes(groups: Iterable[Group]) -> tuple[tuple[str, ...], ...]:

@@ -40,7 +40,7 @@ class Scalar(StrEnum):
 
     @property
     def is_integer(self) -> bool:
-        return self in _INTEGERS
+        return self in INTEGER_RANGES
 
     @property
     def is_float(self) -> bool:
@@ -51,7 +51,13 @@ class Scalar(StrEnum):
         return self.is_integer or self.is_float
 
 
-_INTEGERS = (Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64)
+INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
+    Scalar.I32: (-(2**31), 2**31 - 1),
+    Scalar.I64: (-(2**63), 2**63 - 1),
+    Scalar.U32: (0, 2**32 - 1),
+    Scalar.U64: (0, 2**64 - 1),
+}
+"""The least and the greatest value of each integer type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -325,7 +325,7 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 def _verify(catalog: Catalog) -> None:
-    """Well-formed JSON may still contradict itself; the rest of the package trusts a catalog."""
+    """Well-formed JSON may still contradict itself; the rest of the package relies on a catalog."""
     numbers = [i.id for i in catalog.interfaces.values()]
     numbers += [n for t in catalog.types() for n in (t.id, t.incarnation)]
     owners = [*catalog.interfaces.values(), *catalog.types()]

@@ -18,6 +18,7 @@ from omnigraph.schema import ast
 from omnigraph.schema.codes import SchemaCode, SchemaFindings
 from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES
 
+_NUMBERS = (TokenKind.INT, TokenKind.FLOAT)
 _LEXICAL_CODES = {kind: SchemaCode[kind.name] for kind in LexicalKind}
 
 
@@ -29,7 +30,7 @@ def parse(findings: SchemaFindings) -> tuple[ast.SchemaDecl, bool]:
     tokens, problems = tokenize(findings.source)
     for p in problems:
         code = _LEXICAL_CODES[p.kind]
-        findings.add(code, p.span, p.message, expected=p.expected, hint=p.hint)
+        findings.add(code, p.span, p.message, **p.help)
     cut_off = any(p.kind in CUTS_OFF for p in problems)
     parser = _Parser(Cursor(tokens), findings, cut_off=cut_off, holes=holes(tokens, problems))
     return parser.schema(), parser.complete and not problems
@@ -48,23 +49,19 @@ class _Parser:
     # -- declarations ----------------------------------------------------------------------------
 
     def schema(self) -> ast.SchemaDecl:
-        interfaces: list[ast.InterfaceDecl] = []
-        nodes: list[ast.NodeDecl] = []
-        edges: list[ast.EdgeDecl] = []
+        found: list[ast.Declaration] = []
         while not self.cursor.at_end:
             try:
-                match self._declaration():
-                    case ast.InterfaceDecl() as interface:
-                        interfaces.append(interface)
-                    case ast.NodeDecl() as node:
-                        nodes.append(node)
-                    case ast.EdgeDecl() as edge:
-                        edges.append(edge)
+                found.append(self._declaration())
             except ParseFailure as failure:
                 self.complete = False
                 self._report(failure)
                 self._skip_to_declaration()
-        return ast.SchemaDecl(interfaces=tuple(interfaces), nodes=tuple(nodes), edges=tuple(edges))
+        return ast.SchemaDecl(
+            interfaces=tuple(d for d in found if isinstance(d, ast.InterfaceDecl)),
+            nodes=tuple(d for d in found if isinstance(d, ast.NodeDecl)),
+            edges=tuple(d for d in found if isinstance(d, ast.EdgeDecl)),
+        )
 
     def _declaration(self) -> ast.Declaration:
         word = self.cursor.take()
@@ -91,11 +88,9 @@ class _Parser:
         name = self._type_name()
         annotations = self._annotations()
         self._refuse_constraint_in_header()
-        implements: list[ast.Name] = []
+        implements: tuple[ast.Name, ...] = ()
         if self.cursor.accept_word("implements"):
-            implements.append(self._type_name())
-            while self.cursor.accept_punct(","):
-                implements.append(self._type_name())
+            implements = self.cursor.separated(self._type_name)
             if self.cursor.at_punct("@"):
                 hint = "move it between the name and `implements`"
                 self.cursor.fail("`{`", code=SchemaCode.HEADER_ORDER, hint=hint)
@@ -105,7 +100,7 @@ class _Parser:
             properties=properties,
             constraints=constraints,
             annotations=annotations,
-            implements=tuple(implements),
+            implements=implements,
         )
 
     def _edge(self) -> ast.EdgeDecl:
@@ -178,7 +173,7 @@ class _Parser:
             comma = token.is_punct(",")
             hint = "properties are separated by white space only" if comma else None
             self.cursor.fail("a property, a constraint or `}`", hint=hint)
-        name = self._name(self.cursor.take())
+        name = self.cursor.take().name
         self.cursor.expect_punct(":")
         type_ref = self._type()
         return ast.PropertyDecl(name=name, type=type_ref, annotations=self._annotations())
@@ -191,9 +186,10 @@ class _Parser:
             return self._finish_type("list", start, base)
         if start.kind is not TokenKind.WORD:
             self.cursor.fail("a type")
-        base = self._name(self.cursor.take())
+        base = self.cursor.take().name
         if base.text == "enum" and self.cursor.accept_punct("("):
-            values = self._enum_values()
+            values = self.cursor.separated(self._enum_value)
+            self.cursor.expect_punct(")")
             return self._finish_type("enum", start, base, enum_values=values)
         if base.text == "Vector":
             self.cursor.expect_punct("(", hint="a vector has a size, for example `Vector(8)`")
@@ -243,22 +239,18 @@ class _Parser:
             self.cursor.fail("a scalar type", code=SchemaCode.LIST_ELEMENT)
         if token.kind is not TokenKind.WORD:
             self.cursor.fail("a scalar type")
-        name = self._name(self.cursor.take())
+        name = self.cursor.take().name
         if self.cursor.at_punct("?"):
             self.cursor.fail("`]`", hint=f"a list is nullable as a whole: `[{name}]?`")
         return name
 
-    def _enum_values(self) -> tuple[ast.Name, ...]:
-        values: list[ast.Name] = []
-        while not values or self.cursor.accept_punct(","):
-            word = self.cursor.accept_enum_word()
-            if word is None:
-                quoted = self.cursor.here.kind is TokenKind.STRING
-                hint = "enum values are written without quotes" if quoted else None
-                self.cursor.fail("an enum value", hint=hint)
-            values.append(self._name(word))
-        self.cursor.expect_punct(")")
-        return tuple(values)
+    def _enum_value(self) -> ast.Name:
+        word = self.cursor.accept_enum_word()
+        if word is None:
+            quoted = self.cursor.here.kind is TokenKind.STRING
+            hint = "enum values are written without quotes" if quoted else None
+            self.cursor.fail("an enum value", hint=hint)
+        return word.name
 
     # -- annotations and constraints -------------------------------------------------------------
 
@@ -281,7 +273,7 @@ class _Parser:
             )
         if not self.cursor.here.is_identifier:
             self.cursor.fail("the name of an annotation in lower case")
-        name = self._name(self.cursor.take())
+        name = self.cursor.take().name
         value: ast.Value | None = None
         arguments: list[tuple[ast.Name, ast.Value]] = []
         if self.cursor.accept_punct("("):
@@ -289,7 +281,7 @@ class _Parser:
             while self.cursor.accept_punct(","):
                 if not self.cursor.here.is_identifier:
                     self.cursor.fail("`name = value`")
-                key = self._name(self.cursor.take())
+                key = self.cursor.take().name
                 self.cursor.expect_punct("=", hint="only the first argument has no name")
                 arguments.append((key, self._value(bare_word=False)))
             self.cursor.expect_punct(")")
@@ -308,15 +300,11 @@ class _Parser:
             hint = "annotations stand behind a property or in the header of a type"
             self.cursor.fail(f"a property or one of {words}", hint=hint)
         start = self.cursor.take()
-        word = self._name(self.cursor.take())
+        word = self.cursor.take().name
         self.cursor.expect_punct("(")
-        arguments = [self._constraint_argument()]
-        while self.cursor.accept_punct(","):
-            arguments.append(self._constraint_argument())
+        arguments = self.cursor.separated(self._constraint_argument)
         end = self.cursor.expect_punct(")")
-        return ast.ConstraintDecl(
-            word=word, arguments=tuple(arguments), span=start.span.to(end.span)
-        )
+        return ast.ConstraintDecl(word=word, arguments=arguments, span=start.span.to(end.span))
 
     def _constraint_argument(self) -> ast.ConstraintArgument:
         start = self.cursor.here
@@ -324,11 +312,10 @@ class _Parser:
             self.cursor.take()
             if not (self.cursor.at_word("src") or self.cursor.at_word("dst")):
                 self.cursor.fail("`src` or `dst`")
-            name = self._name(self.cursor.take())
+            name = self.cursor.take().name
             return ast.EndpointRef(name=name, span=start.span.to(name.span))
         self._refuse_exponent()
-        numbers = (TokenKind.INT, TokenKind.FLOAT)
-        ranged = start.kind in numbers and self.cursor.peek().is_punct("..")
+        ranged = start.kind in _NUMBERS and self.cursor.peek().is_punct("..")
         if ranged or start.is_punct("-") or start.is_punct(".."):
             return self._range(start)
         return self._value()
@@ -342,10 +329,13 @@ class _Parser:
 
     def _signed_number(self) -> Fraction:
         sign = -1 if self.cursor.accept_punct("-") else 1
+        return sign * Fraction(self._number().text)
+
+    def _number(self) -> Token:
         self._refuse_exponent()
-        if self.cursor.here.kind not in (TokenKind.INT, TokenKind.FLOAT):
+        if self.cursor.here.kind not in _NUMBERS:
             self.cursor.fail("a number")
-        return sign * Fraction(self.cursor.take().text)
+        return self.cursor.take()
 
     def _refuse_exponent(self) -> None:
         refuse_exponent(self.findings.source, self.cursor.here)
@@ -353,11 +343,13 @@ class _Parser:
     def _value(self, *, bare_word: bool = True) -> ast.Value:
         self._refuse_exponent()
         token = self.cursor.here
-        if token.is_punct("-"):
-            return self._negative_number()
+        if self.cursor.accept_punct("-"):
+            number = self._number()
+            span = token.span.to(number.span)
+            return ast.Value(kind="number", text=f"-{number.text}", span=span)
         if token.kind is TokenKind.STRING:
             kind = "string"
-        elif token.kind in (TokenKind.INT, TokenKind.FLOAT):
+        elif token.kind in _NUMBERS:
             kind = "number"
         elif token.is_word("true") or token.is_word("false"):
             kind = "bool"
@@ -367,15 +359,6 @@ class _Parser:
             self.cursor.fail("a value or a name" if bare_word else "a value")
         self.cursor.take()
         return ast.Value(kind=kind, text=token.text, span=token.span)
-
-    def _negative_number(self) -> ast.Value:
-        minus = self.cursor.take()
-        self._refuse_exponent()
-        if self.cursor.here.kind not in (TokenKind.INT, TokenKind.FLOAT):
-            self.cursor.fail("a number")
-        number = self.cursor.take()
-        span = minus.span.to(number.span)
-        return ast.Value(kind="number", text=f"-{number.text}", span=span)
 
     # -- names and look-ahead --------------------------------------------------------------------
 
@@ -387,11 +370,7 @@ class _Parser:
             self.cursor.fail(expected, code=SchemaCode.TYPE_NAME_CASE, hint=hint)
         if not token.is_type_name:
             self.cursor.fail("a type name")
-        return self._name(self.cursor.take())
-
-    @staticmethod
-    def _name(token: Token) -> ast.Name:
-        return ast.Name(text=token.text, span=token.span)
+        return self.cursor.take().name
 
     def _at_declaration(self) -> bool:
         # `node` alone may be a property; followed by a capitalised word it cannot be one.
@@ -439,15 +418,10 @@ class _Parser:
     def _report(self, failure: ParseFailure) -> None:
         if self.cut_off and self.cursor.at_end:
             return  # The rest of the text is inside the string or comment already reported.
-        if failure.span.start in self.holes and failure.code != SchemaCode.BODY_NOT_CLOSED:
+        code = SchemaCode(failure.code) if failure.code else SchemaCode.UNEXPECTED_TOKEN
+        if failure.span.start in self.holes and code is not SchemaCode.BODY_NOT_CLOSED:
             return  # What is missing here is the illegal character already reported.
-        self.findings.add(
-            SchemaCode(failure.code) if failure.code else SchemaCode.UNEXPECTED_TOKEN,
-            failure.span,
-            failure.message,
-            expected=failure.expected,
-            hint=failure.hint,
-        )
+        self.findings.add(code, failure.span, failure.message, **failure.help)
 
     def _skip_to_declaration(self) -> None:
         # No token is skipped when the failure is at the start of the next declaration. The failed

@@ -36,7 +36,7 @@ _ZONE = r"[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$"
 class ColumnRefused(Exception):
     """Some value of the column is not a value of the property.
 
-    ``whole`` means that no row is to blame: the column's type cannot be read as this property.
+    ``whole`` means that no single row is wrong: the column's type cannot be read as this property.
     """
 
     def __init__(self, message: str, *, whole: bool = False) -> None:
@@ -59,7 +59,7 @@ def to_column(array: pa.Array, property_type: PropertyType) -> pa.Array:
 
 
 def _plain(array: pa.Array, wanted: PropertyType) -> pa.Array:
-    """The array without its clothes: dictionary types, and extension types that say no more."""
+    """The values themselves: without dictionaries and extension types that add no meaning."""
     while True:
         if isinstance(array, pa.DictionaryArray):
             array = array.dictionary_decode()
@@ -111,7 +111,7 @@ def _no_way(array: pa.Array, target: _Target) -> ColumnRefused:
 
 
 def _checked(text: pa.Array) -> pa.Array:
-    """The text, after a look at every byte: Arrow trusts what it is given, and a store does not."""
+    """The text, with every byte validated: Arrow does not check its input, and a store does."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid as error:

@@ -25,17 +25,11 @@ import numpy as np
 
 from omnigraph.lang.source import one_line
 from omnigraph.schema import temporal
-from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.catalog import INTEGER_RANGES, PropertyType, Scalar
 
 Converter = Callable[[Any], Any]
 
 BLOB_PREFIX = "base64:"
-INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
-    Scalar.I32: (-(2**31), 2**31 - 1),
-    Scalar.I64: (-(2**63), 2**63 - 1),
-    Scalar.U32: (0, 2**32 - 1),
-    Scalar.U64: (0, 2**64 - 1),
-}
 _SHOWN_MAX = 60
 _SHOWN_BITS_MAX = 10_000
 """Python refuses to print integers beyond some thousand digits."""

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from omnigraph.lang.source import Span
 from omnigraph.schema import ast, temporal
-from omnigraph.schema.catalog import Embed, PropertyType, Scalar
+from omnigraph.schema.catalog import INTEGER_RANGES, Embed, PropertyType, Scalar
 from omnigraph.schema.words import BASE_TYPES, GROUPS, VECTOR_SIZE_MAX
 
 
@@ -35,7 +35,9 @@ def property_type(ref: ast.TypeRef) -> PropertyType | None:
     return PropertyType(scalar=Scalar(ref.base.text), is_list=is_list, nullable=ref.nullable)
 
 
-def annotation(owner: ast.PropertyDecl, word: str) -> ast.AnnotationDecl | None:
+def annotation(
+    owner: ast.PropertyDecl | ast.NodeDecl | ast.EdgeDecl, word: str
+) -> ast.AnnotationDecl | None:
     """The first annotation of this name."""
     return next((a for a in owner.annotations if a.name.text == word), None)
 
@@ -138,7 +140,7 @@ def expand(node: ast.NodeDecl, interfaces: Mapping[str, ast.InterfaceDecl]) -> E
 
     A property the node declares itself stays as it is, and the interface's constraints on it do not
     apply. Two interfaces may bring the same property: it is added once, and the constraints of both
-    hold, because each interface promised its own.
+    hold, because each interface declares its own.
     """
     own = {p.name.text for p in node.properties}
     injected: dict[str, Injected] = {}
@@ -159,22 +161,14 @@ def expand(node: ast.NodeDecl, interfaces: Mapping[str, ast.InterfaceDecl]) -> E
     )
 
 
-INTEGER_LIMITS = {
-    Scalar.I32: (-(2**31), 2**31 - 1),
-    Scalar.I64: (-(2**63), 2**63 - 1),
-    Scalar.U32: (0, 2**32 - 1),
-    Scalar.U64: (0, 2**64 - 1),
-}
-
-
 def bound_value(bound: Fraction, scalar: Scalar) -> int | float | None:
     """A range bound as a value of the property's type, or None if it is none.
 
     On an integer property it must be exact. On a float property it means the nearest float of that
     width, which is also what the same digits in data become; only an infinite one is none.
     """
-    if scalar in INTEGER_LIMITS:
-        low, high = INTEGER_LIMITS[scalar]
+    if scalar in INTEGER_RANGES:
+        low, high = INTEGER_RANGES[scalar]
         return int(bound) if bound.denominator == 1 and low <= bound <= high else None
     try:
         value = float(bound)

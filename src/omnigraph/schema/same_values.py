@@ -21,17 +21,12 @@ from omnigraph.errors import InternalError
 from omnigraph.schema.json_text import json_text
 
 
-def same_values(a: pa.Array | pa.ChunkedArray, b: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """Where ``a`` and ``b`` hold the same value; never null. They have the same length.
+def same_mask(a: pa.Array | pa.ChunkedArray, b: pa.Array | pa.ChunkedArray) -> Mask:
+    """Where ``a`` and ``b`` hold the same value. They have the same length.
 
     Columns of two numeric types, as a schema change leaves them, are the same where an export
     spells both alike. Of other different types only nulls are the same.
     """
-    return pa.array(same_mask(a, b), pa.bool_())
-
-
-def same_mask(a: pa.Array | pa.ChunkedArray, b: pa.Array | pa.ChunkedArray) -> Mask:
-    """As ``same_values``, for numpy."""
     if len(a) != len(b):
         raise InternalError(f"columns of {len(a)} and {len(b)} rows cannot be compared")
     parts = [_same(x, y) for x, y in _aligned(a, b)]

@@ -1,4 +1,4 @@
-"""``same_values`` against the plainest comparison there is: Python values, one at a time."""
+"""``same_mask`` against the plainest comparison there is: Python values, one at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.same_values import same_values
+from omnigraph.schema.same_values import same_mask
 
 FLOATS = [0.0, -0.0, 1.0, 1.5, math.nan, math.inf, -math.inf]
 VALUES: dict[Scalar, list] = {
@@ -80,13 +80,10 @@ def test_it_agrees_with_python_values_one_at_a_time(columns: tuple, cuts: tuple)
     kind, pairs = columns
     a, b = ([p[i] for p in pairs] for i in (0, 1))
     expected = [naive(x, y) for x, y in pairs]
-    assert (
-        same_values(in_chunks(a, kind, cuts[0]), in_chunks(b, kind, cuts[1])).to_pylist()
-        == expected
-    )
+    assert same_mask(in_chunks(a, kind, cuts[0]), in_chunks(b, kind, cuts[1])).tolist() == expected
     # As slices of larger arrays, whose buffers begin elsewhere.
     padded = [pa.array([None, *v, None], kind).slice(1, len(v)) for v in (a, b)]
-    assert same_values(*padded).to_pylist() == expected
+    assert same_mask(*padded).tolist() == expected
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
@@ -94,10 +91,8 @@ def test_every_column_type_is_the_same_as_itself(kind: PropertyType) -> None:
     scalars = VALUES.get(kind.scalar, FLOATS[:3])
     values = [*([scalars] if kind.is_list or kind.vector_size else scalars), None]
     column = pa.array(values, arrow_type(kind))
-    assert same_values(column, column).to_pylist() == [True] * len(values)
-    assert same_values(
-        column, column.take(pa.array([len(values) - 1] * len(values)))
-    ).to_pylist() == [
+    assert same_mask(column, column).tolist() == [True] * len(values)
+    assert same_mask(column, column.take(pa.array([len(values) - 1] * len(values)))).tolist() == [
         *([False] * (len(values) - 1)),
         True,
     ]
@@ -106,7 +101,7 @@ def test_every_column_type_is_the_same_as_itself(kind: PropertyType) -> None:
 def test_bits_decide_between_nans() -> None:
     bits = pa.array([0x7FC00000, 0x7FC00001], pa.uint32())
     other = pa.array([0x7FC00000, 0x7FC00000], pa.uint32())
-    assert same_values(bits.view(pa.float32()), other.view(pa.float32())).to_pylist() == [
+    assert same_mask(bits.view(pa.float32()), other.view(pa.float32())).tolist() == [
         True,
         False,
     ]
@@ -114,17 +109,17 @@ def test_bits_decide_between_nans() -> None:
 
 def test_numbers_of_two_widths_are_the_same_where_an_export_spells_them_alike() -> None:
     small = pa.array([1, -5, None, 7], pa.int32())
-    assert same_values(small, pa.array([1, -5, None, 8], pa.int64())).to_pylist() == [
+    assert same_mask(small, pa.array([1, -5, None, 8], pa.int64())).tolist() == [
         True, True, True, False,
     ]  # fmt: skip
     single = pa.array([0.5, 0.1, 16777217.0], pa.float32())
-    assert same_values(single, pa.array([0.5, 0.1, 16777217.0])).to_pylist() == [True, True, False]
+    assert same_mask(single, pa.array([0.5, 0.1, 16777217.0])).tolist() == [True, True, False]
 
 
 def test_other_types_share_only_null() -> None:
-    assert same_values(pa.array(["1", None]), pa.array([1, None])).to_pylist() == [False, True]
+    assert same_mask(pa.array(["1", None]), pa.array([1, None])).tolist() == [False, True]
 
 
 def test_columns_of_two_lengths_are_a_bug() -> None:
     with pytest.raises(InternalError):
-        same_values(pa.array([1]), pa.array([1, 2]))
+        same_mask(pa.array([1]), pa.array([1, 2]))

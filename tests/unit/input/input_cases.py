@@ -20,9 +20,9 @@ from omnigraph.input.plan import InputPlan, plan_input
 from omnigraph.input.problems import Problem
 from omnigraph.input.sources import sort_out
 from omnigraph.input.threads import read_input
-from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import GraphType
+from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import to_ir
 from omnigraph.spark.arrow import carried_schema, to_spark
 from omnigraph.spark.input import read_units, unpack_problems, unpack_rows

@@ -14,9 +14,9 @@ from omnigraph.input.loaded_rows import LoadedRows
 from omnigraph.input.sources import sort_out
 from omnigraph.input.streams import GivenStream
 from omnigraph.input.threads import read_input
-from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType, PropertyType, Scalar
+from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.temporal import DAY_MAX, DAY_MIN, MS_MAX, MS_MIN
 
 SCHEMA = """

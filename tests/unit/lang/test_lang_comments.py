@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.lang import Source, comments, tokenize
 from omnigraph.lang.layout import render
+from omnigraph.lang.lexer import comments, tokenize
 from omnigraph.lang.pretty import RemarkFinder
+from omnigraph.lang.source import Source
 
 
 def found(text):

@@ -2,16 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.lang import (
-    Cursor,
-    ParseFailure,
-    Source,
-    TokenKind,
-    closest,
-    did_you_mean,
-    misspelling_of,
-    tokenize,
-)
+from omnigraph.lang.cursor import Cursor, ParseFailure, TokenKind
+from omnigraph.lang.lexer import tokenize
+from omnigraph.lang.source import Source
+from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
 
 
 def cursor(text):
@@ -45,11 +39,11 @@ def test_expect_says_what_was_found_and_wanted():
     with pytest.raises(ParseFailure) as caught:
         cursor("foo").expect_punct("{", hint="h")
     failure = caught.value
-    assert (failure.message, failure.expected, failure.hint) == ("unexpected `foo`", "`{`", "h")
+    assert (failure.message, failure.help) == ("unexpected `foo`", {"expected": "`{`", "hint": "h"})
     with pytest.raises(ParseFailure, match="end of file"):
         cursor("").expect_kind(TokenKind.INT)
     with pytest.raises(ParseFailure, match="a string"):
-        cursor('"x"').expect_word("x")
+        cursor('"x"').expect_punct("{")
 
 
 @pytest.mark.parametrize(

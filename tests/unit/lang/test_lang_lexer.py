@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.lang import LexicalKind, Source, TokenKind, tokenize
+from omnigraph.lang.cursor import TokenKind
+from omnigraph.lang.lexer import LexicalKind, tokenize
+from omnigraph.lang.source import Source
 
 
 def lex(text):
@@ -65,7 +67,7 @@ def test_variables():
 def test_dollar_without_a_name_is_illegal(text):
     _, problems = lex(text)
     assert [p.kind for p in problems] == [LexicalKind.ILLEGAL_CHARACTER]
-    assert "variable" in problems[0].hint
+    assert "variable" in problems[0].help["hint"]
 
 
 def test_strings_know_five_escapes_and_span_lines():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import render_diagnostic
-from omnigraph.lang import Source, Span
+from omnigraph.lang.source import Source, Span
 
 
 def test_position_is_one_based():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 
-from omnigraph.lang import Span
+from omnigraph.lang.source import Span
 from omnigraph.query import ast
 
 

@@ -11,7 +11,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from omnigraph.lang import Span
+from omnigraph.lang.source import Span
 from omnigraph.query import ast
 
 NOWHERE = Span(start=0, end=0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from omnigraph.errors import QueryError
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
-from omnigraph.schema import compile_schema
+from omnigraph.schema.compile import compile_schema
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "query" / "check"
 SCHEMA = (GOLDEN / "ok_bindings" / "schema.pg").read_text()

@@ -8,8 +8,8 @@ from check_support import CATALOG, change, change_codes, codes
 from omnigraph.query import typed
 from omnigraph.query.check.constants import SINGLE
 from omnigraph.query.compile import compile_queries
-from omnigraph.schema import compile_schema
 from omnigraph.schema.catalog import Scalar
+from omnigraph.schema.compile import compile_schema
 
 VESSEL = 'imo: 1, name: "a"'
 

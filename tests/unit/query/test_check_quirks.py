@@ -20,7 +20,7 @@ from check_support import (
 
 from omnigraph.errors import ParameterError
 from omnigraph.query import typed
-from omnigraph.query.codes import EXPLANATIONS
+from omnigraph.query.codes import QueryCode
 from omnigraph.query.describe import describe
 from omnigraph.query.lint import lint
 from omnigraph.query.params import bind
@@ -219,7 +219,7 @@ def test_quirk_every_code_has_one_meaning():
     vector = codes(read_text("$v: Vessel", "$v.name", 'order { nearest($v.name, "x") } limit 1'))
     found = [*outer, *grouped, *bounds, *vector]
     assert len(set(found)) == 4
-    assert len(set(EXPLANATIONS.values())) == len(EXPLANATIONS)
+    assert len({code.explanation for code in QueryCode}) == len(QueryCode)
 
 
 # ---------------------------------------------------------------- the worked example

@@ -15,8 +15,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.constants import SINGLE, exactly, fit, in_one_type, nearest_f32, single
 from omnigraph.query.check.context import Context
 from omnigraph.query.codes import QueryFindings
-from omnigraph.schema.catalog import Scalar
-from omnigraph.schema.property_values import INTEGER_RANGES
+from omnigraph.schema.catalog import INTEGER_RANGES, Scalar
 
 
 def right(condition, params=""):

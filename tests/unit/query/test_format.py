@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import InternalError, QueryError, SchemaError
-from omnigraph.lang import Source, comments, tokenize
+from omnigraph.lang.lexer import comments, tokenize
 from omnigraph.lang.pretty import TextMarks, pretty
+from omnigraph.lang.source import Source
 from omnigraph.query.format import format_queries
 from omnigraph.query.parse import parse_queries
 from omnigraph.schema.codes import SchemaFindings

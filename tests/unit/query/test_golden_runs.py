@@ -24,6 +24,7 @@ from omnigraph.query.params import bind
 from omnigraph.query.plan import nodes, rules
 from omnigraph.query.plan.planner import expressions, plan_read
 from omnigraph.query.typed import CountOf, Exists, Query, walk
+from omnigraph.schema.compile import compile_schema
 from omnigraph.testing.clock import ManualClock
 from support.naive import NaiveGraph, evaluate, same
 
@@ -56,7 +57,7 @@ def case_of(name: str) -> Case:
         name=name,
         schema=schema,
         data=(folder / "data.jsonl").read_text(),
-        queries=tuple(compile_queries(text, omnigraph.schema.compile_schema(schema))),
+        queries=tuple(compile_queries(text, compile_schema(schema))),
         params=json.loads(given.read_text()) if given.exists() else {},
         text=text,
     )

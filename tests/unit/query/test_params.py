@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import ErrorKind, ParameterError
 from omnigraph.query.params import bind, parse_params
 from omnigraph.query.typed import ParamDecl
-from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.property_values import INTEGER_RANGES
+from omnigraph.schema.catalog import INTEGER_RANGES, PropertyType, Scalar
 
 
 def of(scalar, **kwargs):

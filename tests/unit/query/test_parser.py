@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import QueryError
-from omnigraph.lang import Source
+from omnigraph.lang.source import Source
 from omnigraph.query import ast
 from omnigraph.query.parse import parse_queries
 

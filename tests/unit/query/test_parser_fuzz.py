@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import QueryError, SchemaError
-from omnigraph.lang import Source
+from omnigraph.lang.source import Source
 from omnigraph.query.format import format_queries
 from omnigraph.query.parse import SyntaxCode, parse_queries
 from omnigraph.schema.format import format_schema

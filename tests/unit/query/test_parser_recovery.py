@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import QueryError
-from omnigraph.lang import Source
-from omnigraph.lang.source import FINDINGS_MAX
+from omnigraph.lang.source import FINDINGS_MAX, Source
 from omnigraph.query.parse import parse_queries
 
 REST = " } return { $v } }"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from schema_texts import schema_texts
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import compile_schema, from_ir, to_ir
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, InterfaceType
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.ir import from_ir, to_ir
 from omnigraph.schema.migrate import (
     Desired,
     DropMode,

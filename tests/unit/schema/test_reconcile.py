@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from schema_texts import schema_texts
 
-from omnigraph.schema import compile_schema
+from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.format import render
 from omnigraph.schema.migrate import make_plan, resolve
 from omnigraph.schema.migrate.facts import catalog_of, things_of

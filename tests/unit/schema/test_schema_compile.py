@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import Cardinality, compile_schema, parse_schema, table_schema
+from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.catalog import Cardinality
+from omnigraph.schema.compile import compile_schema, parse_schema
 
 
 def codes(text):

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from schema_texts import schema_texts
 
 from omnigraph.errors import SchemaError
-from omnigraph.schema import SchemaCode, compile_schema, from_ir, to_ir
+from omnigraph.schema.codes import SchemaCode
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.ir import from_ir, to_ir
 
 WORDS = """
     node edge interface implements A B Cc a b id src enum Vector String I32 U64 F32 Blob [ ] ( ) { }

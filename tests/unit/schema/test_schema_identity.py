@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InputError, InternalError
-from omnigraph.schema import arrow_type, canonical_ids, compile_schema
+from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.identity import canonical_ids
 
 
 def node(body):

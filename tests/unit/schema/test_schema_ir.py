@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from schema_texts import schema_texts
 
 from omnigraph.errors import CorruptionError, FormatError
-from omnigraph.schema import compile_schema, from_ir, schema_hash, to_ir
+from omnigraph.schema.compile import compile_schema
+from omnigraph.schema.ir import from_ir, schema_hash, to_ir
 
 TEXT = """
 interface Named { name: String @index }

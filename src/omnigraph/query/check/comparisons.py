@@ -9,7 +9,7 @@ that changes nothing.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from omnigraph.lang.source import Span
 from omnigraph.lang.suggest import did_you_mean
@@ -25,21 +25,11 @@ from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.temporal import parse_day, parse_instant
 
-
-class ComparedValues(Protocol):
-    """The part of a place that comparisons need."""
-
-    @property
-    def ctx(self) -> Context:
-        """Of the query."""
-        ...
-
-    def value(self, expr: ast.Expr) -> typed.Expr | None:
-        """Any expression."""
-        ...
+if TYPE_CHECKING:
+    from omnigraph.query.check.expressions import Place
 
 
-def compare(expr: ast.Compare, place: ComparedValues) -> typed.Expr | None:
+def compare(expr: ast.Compare, place: Place) -> typed.Expr | None:
     """``a = b``, ``a contains b`` and the like."""
     if isinstance(expr.left, ast.NullLiteral) or isinstance(expr.right, ast.NullLiteral):
         return _with_null(expr, place)
@@ -63,7 +53,7 @@ def compare(expr: ast.Compare, place: ComparedValues) -> typed.Expr | None:
     return typed.Compare(op=expr.op, left=_fitted(left, other), right=_fitted(right, one))
 
 
-def _with_null(expr: ast.Compare, place: ComparedValues) -> None:
+def _with_null(expr: ast.Compare, place: Place) -> None:
     sides = [s for s in (expr.left, expr.right) if not isinstance(s, ast.NullLiteral)]
     for side in sides:
         place.value(side)
@@ -86,12 +76,12 @@ def _entities(
 ) -> typed.Expr | None:
     if op not in ("=", "!="):
         message = f"nodes have no order; `{op}` compares single values"
-        ctx.report(QueryCode.NODE_VALUE, expr.span, message, hint="compare properties: `$v.name`")
-        return None
+        return ctx.report(
+            QueryCode.NODE_VALUE, expr.span, message, hint="compare properties: `$v.name`"
+        )
     if left.type.type_name != right.type.type_name:
         message = f"a {left.type.type_name} and a {right.type.type_name} are never the same node"
-        ctx.report(QueryCode.NODE_VALUE, expr.span, message)
-        return None
+        return ctx.report(QueryCode.NODE_VALUE, expr.span, message)
     return typed.Compare(op=op, left=_id_of(left), right=_id_of(right))
 
 
@@ -106,18 +96,15 @@ def single_type(value: typed.Expr, at: ast.Expr, ctx: Context) -> PropertyType |
     if isinstance(of, typed.ObjectType):
         message = f"{ctx.quote(at.span)} is a whole node, not a single value"
         hint = f"take a property, or its id: {ctx.quote(at.span)[:-1]}.id`"
-        ctx.report(QueryCode.NODE_VALUE, at.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.NODE_VALUE, at.span, message, hint=hint)
     if of.scalar is Scalar.VECTOR:
         message = f"{ctx.quote(at.span)} is a vector and cannot be compared"
         hint = "vectors are ranked: `order { nearest($v.vector, $q) } limit 10`"
-        ctx.report(QueryCode.VECTOR_COMPARED, at.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.VECTOR_COMPARED, at.span, message, hint=hint)
     if of.is_list:
         message = f"{ctx.quote(at.span)} is a list and cannot be compared as a whole"
         hint = "test for an element: `list contains value` or `value in list`"
-        ctx.report(QueryCode.LIST_COMPARED, at.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.LIST_COMPARED, at.span, message, hint=hint)
     return of
 
 
@@ -209,13 +196,12 @@ def _contains(
         return typed.TextTest(kind="contains", text=left, part=right)
     values = left.type
     if isinstance(values, typed.ObjectType) or not values.is_list:
-        ctx.report(
+        return ctx.report(
             QueryCode.CONTAINS_TYPE,
             expr.span,
             f"{ctx.quote(expr.left.span)} cannot contain {ctx.quote(expr.right.span)}",
             expected="a list and an element, or two strings",
         )
-        return None
     return element_test(values, left, right, expr.right, ctx)
 
 
@@ -230,14 +216,13 @@ def element_test(
         or not compatible(values.scalar, item.scalar)
     ):
         what = "a node" if isinstance(item, typed.ObjectType) else _kind(item)
-        ctx.report(
+        return ctx.report(
             QueryCode.CONTAINS_TYPE,
             at.span,
             f"a list of {values.scalar} cannot contain {what}",
             expected=f"one {values.scalar}",
             hint=conversion_hint(at, values.scalar),
         )
-        return None
     return typed.Contains(values=left, item=_fitted(right, values))
 
 
@@ -258,7 +243,7 @@ def _starts_with(
 # ---------------------------------------------------------------- in
 
 
-def in_list(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
+def in_list(expr: ast.In, place: Place) -> typed.Expr | None:
     """``x in [1, 2]``, ``x not in $list``, ``x in $v.tags``."""
     if isinstance(expr.operand, ast.NullLiteral):
         place.value(expr.operand)
@@ -270,7 +255,7 @@ def in_list(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     return typed.Not(operand=found) if found is not None and expr.negated else found
 
 
-def _in_values(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
+def _in_values(expr: ast.In, place: Place) -> typed.Expr | None:
     ctx = place.ctx
     item, values = place.value(expr.operand), place.value(expr.values)
     if item is None or values is None:
@@ -278,19 +263,19 @@ def _in_values(expr: ast.In, place: ComparedValues) -> typed.Expr | None:
     of = values.type
     if isinstance(of, typed.ObjectType) or not of.is_list:
         message = f"{ctx.quote(expr.values.span)} is not a list"
-        ctx.report(QueryCode.IN_VALUES, expr.values.span, message, expected="a list: `[1, 2]`")
-        return None
+        return ctx.report(
+            QueryCode.IN_VALUES, expr.values.span, message, expected="a list: `[1, 2]`"
+        )
     one = single_type(item, expr.operand, ctx)
     if one is None:
         return None
     if not compatible(one.scalar, of.scalar):
         hint = conversion_hint(expr.operand, of.scalar)
-        incomparable(expr.span, expr.operand.span, one, of, ctx, hint=hint)
-        return None
+        return incomparable(expr.span, expr.operand.span, one, of, ctx, hint=hint)
     return typed.InList(item=_fitted(item, of), values=values)
 
 
-def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: ComparedValues) -> typed.Expr | None:
+def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Place) -> typed.Expr | None:
     item = place.value(expr.operand)
     one = None if item is None else single_type(item, expr.operand, place.ctx)
     constants: list[typed.Const | None] = []
@@ -319,8 +304,7 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: ComparedValues) ->
         found = in_one_type(constants, one.scalar)
         if found is None:
             message = "no type holds all of these numbers exactly"
-            place.ctx.report(QueryCode.LIST_ITEMS, listed.span, message)
-            return None
+            return place.ctx.report(QueryCode.LIST_ITEMS, listed.span, message)
         scalar, values = found
         tests.append(typed.InList(item=item, values=typed.Const(value=values, type=LISTS[scalar])))
     for value in others:

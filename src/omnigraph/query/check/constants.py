@@ -16,37 +16,16 @@ from omnigraph.lang.source import Span
 from omnigraph.query import ast, typed
 from omnigraph.query.check.context import Context
 from omnigraph.query.codes import QueryCode
-from omnigraph.schema.catalog import PropertyType, Scalar
-from omnigraph.schema.property_values import INTEGER_RANGES, nearest_f32
+from omnigraph.schema.catalog import INTEGER_RANGES, PropertyType, Scalar
+from omnigraph.schema.property_values import nearest_f32
 from omnigraph.schema.temporal import day_of, instant_of, parse_day, parse_instant
 
 SINGLE = {s: PropertyType(scalar=s) for s in Scalar if s is not Scalar.VECTOR}
 """The plain type of each scalar."""
 LISTS = {s: PropertyType(scalar=s, is_list=True) for s in SINGLE}
-_CONSTANTS = (
-    ast.BoolLiteral,
-    ast.IntLiteral,
-    ast.FloatLiteral,
-    ast.StringLiteral,
-    ast.DateLiteral,
-    ast.DateTimeLiteral,
-)
-Single = (
-    ast.BoolLiteral
-    | ast.IntLiteral
-    | ast.FloatLiteral
-    | ast.StringLiteral
-    | ast.DateLiteral
-    | ast.DateTimeLiteral
-)
 
 
-def is_single(expr: ast.Expr) -> bool:
-    """Whether this is a literal for one value."""
-    return isinstance(expr, _CONSTANTS)
-
-
-def single(expr: Single, ctx: Context) -> typed.Const | None:
+def single(expr: ast.SingleLiteral, ctx: Context) -> typed.Const | None:
     """A literal in its own type: integers are I64, or U64 beyond it."""
     match expr:
         case ast.BoolLiteral(value=truth):
@@ -82,27 +61,25 @@ def _out_of_range(span: Span, expected: str, ctx: Context) -> None:
 def _date(expr: ast.DateLiteral, ctx: Context) -> typed.Const | None:
     days = parse_day(expr.text)
     if days is None:
-        ctx.report(
+        return ctx.report(
             QueryCode.DATE_TEXT,
             expr.span,
             f"{ctx.quote(expr.span)} is not a day of the calendar",
             expected='date("YYYY-MM-DD"), years 0001 to 9999',
             hint=None if parse_instant(expr.text) is None else 'an instant is datetime("…")',
         )
-        return None
     return typed.Const(value=day_of(days), type=SINGLE[Scalar.DATE])
 
 
 def _datetime(expr: ast.DateTimeLiteral, ctx: Context) -> typed.Const | None:
     ms = parse_instant(expr.text)
     if ms is None:
-        ctx.report(
+        return ctx.report(
             QueryCode.DATETIME_TEXT,
             expr.span,
             f"{ctx.quote(expr.span)} is not an instant",
             expected='datetime("YYYY-MM-DDTHH:MM:SS.mmmZ"), whole milliseconds',
         )
-        return None
     return typed.Const(value=instant_of(ms), type=SINGLE[Scalar.DATETIME])
 
 
@@ -170,16 +147,16 @@ def list_literal(
         return None
     clash = next((i for i, c in enumerate(known) if not _goes_with(known[0], c)), None)
     if clash is not None:
-        ctx.report(
+        return ctx.report(
             QueryCode.LIST_ITEMS,
             expr.items[clash].span,
             f"a list of {known[0].type} cannot hold {known[clash].type}",
         )
-        return None
     found = in_one_type(known, preferred)
     if found is None:
-        ctx.report(QueryCode.LIST_ITEMS, expr.span, "no type holds all of these numbers exactly")
-        return None
+        return ctx.report(
+            QueryCode.LIST_ITEMS, expr.span, "no type holds all of these numbers exactly"
+        )
     scalar, values = found
     return typed.Const(value=values, type=LISTS[scalar])
 
@@ -190,16 +167,9 @@ def _goes_with(one: typed.Const, other: typed.Const) -> bool:
 
 def list_item(item: ast.Expr, ctx: Context) -> typed.Const | None:
     """One constant of a list."""
+    if isinstance(item, ast.SingleLiteral):
+        return single(item, ctx)
     match item:
-        case (
-            ast.BoolLiteral()
-            | ast.IntLiteral()
-            | ast.FloatLiteral()
-            | ast.StringLiteral()
-            | ast.DateLiteral()
-            | ast.DateTimeLiteral()
-        ):
-            return single(item, ctx)
         case ast.NullLiteral():
             message = "null is not an element of a list"
             ctx.report(QueryCode.LIST_ITEMS, item.span, message)

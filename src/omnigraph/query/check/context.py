@@ -9,8 +9,9 @@ so that one run shows everything. A check that gets ``None`` stays silent: it wa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Unpack
 
-from omnigraph.lang.source import Span
+from omnigraph.lang.source import Help, Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.codes import QueryCode, QueryFindings
 from omnigraph.schema.catalog import (
@@ -43,18 +44,10 @@ class Context:
         self._findings = findings
         self._names: dict[str, int] = {}
 
-    def report(
-        self,
-        code: QueryCode,
-        span: Span,
-        message: str,
-        *,
-        expected: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        """Record a finding: the query will not run."""
+    def report(self, code: QueryCode, span: Span, message: str, **help: Unpack[Help]) -> None:
+        """Record a finding: the query will not run. None stands for the refused value."""
         self.reports += 1
-        self._findings.add(code, span, message, expected=expected, hint=hint)
+        self._findings.add(code, span, message, **help)
 
     def quote(self, span: Span) -> str:
         """What was written at a place, for a message."""
@@ -89,13 +82,12 @@ class Context:
             column, found = name, ID_TYPE
         else:
             known = {*owner.by_name, *(EDGE_COLUMNS if owner.kind == "edge" else ("id",))}
-            self.report(
+            return self.report(
                 QueryCode.UNKNOWN_PROPERTY,
                 span,
                 f"{owner.kind} type `{owner.name}` has no property `{name}`",
                 hint=did_you_mean(name, known) or f"it has {', '.join(sorted(known))}",
             )
-            return None
         return column, as_nullable(found) if nullable else found
 
 

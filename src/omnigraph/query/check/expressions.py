@@ -72,20 +72,13 @@ class Place(ABC):
 
     def value(self, expr: ast.Expr) -> typed.Expr | None:
         """Any expression; None when something about it was reported."""
+        if isinstance(expr, ast.SingleLiteral):
+            return single(expr, self.ctx)
         match expr:
             case ast.PropertyRef():
                 return self.property(expr)
             case ast.Variable():
                 return self._variable(expr)
-            case (
-                ast.StringLiteral()
-                | ast.IntLiteral()
-                | ast.FloatLiteral()
-                | ast.BoolLiteral()
-                | ast.DateLiteral()
-                | ast.DateTimeLiteral()
-            ):
-                return single(expr, self.ctx)
             case ast.Compare():
                 return comparisons.compare(expr, self)
             case ast.Call():
@@ -126,13 +119,12 @@ class Place(ABC):
         of = found.type
         if isinstance(of, typed.ObjectType) or of.scalar is not Scalar.BOOL or of.is_list:
             what = "a node" if isinstance(of, typed.ObjectType) else str(of)
-            self.ctx.report(
+            return self.ctx.report(
                 QueryCode.CONDITION_TYPE,
                 expr.span,
                 f"{self.ctx.quote(expr.span)} is {what}, not true or false",
                 expected='a test such as `$v.name = "x"` or a Bool',
             )
-            return None
         return found
 
     def _variable(self, expr: ast.Variable) -> typed.Expr | None:
@@ -144,8 +136,7 @@ class Place(ABC):
             return None
         if found.scalar is Scalar.BLOB:
             message = f"parameter `${expr.name}` is a Blob and can only be assigned"
-            ctx.report(QueryCode.BLOB_READ, expr.span, message)
-            return None
+            return ctx.report(QueryCode.BLOB_READ, expr.span, message)
         return typed.Param(name=expr.name, type=found)
 
     def _null(self, expr: ast.NullLiteral) -> None:
@@ -172,19 +163,17 @@ class Place(ABC):
     def _call(self, expr: ast.Call) -> typed.Expr | None:
         name = expr.function.text
         if name in AGGREGATES or name in SCORES:
-            self.misplaced(expr)
-            return None
+            return self.misplaced(expr)
         if name == "now":
             return typed.Now() if arguments(expr, 0, 0, self.ctx) else None
         if name in TEXT_TESTS:
             return self.text_test(expr)
-        self.ctx.report(
+        return self.ctx.report(
             QueryCode.UNKNOWN_FUNCTION,
             expr.function.span,
             f"unknown function `{name}`",
             hint=did_you_mean(name, FUNCTIONS) or f"there are {', '.join(FUNCTIONS)}",
         )
-        return None
 
 
 def arguments(expr: ast.Call, low: int, high: int, ctx: Context) -> bool:

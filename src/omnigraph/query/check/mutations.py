@@ -186,20 +186,17 @@ def _column(
     if word == "id" and word not in target.by_name:
         if target.kind == "node" and not target.key and not update:
             return "id", ID_TYPE
-        _refuse_id(name, target, ctx, update=update)
-        return None
+        return _refuse_id(name, target, ctx, update=update)
     found = ctx.column(target, word, name.span)
     if found is None:
         return None
     if update and target.kind == "edge" and word in EDGE_COLUMNS:
         message = f"the ends of an edge stay; `{word}` cannot be updated"
         hint = "delete the edge and insert another one"
-        ctx.report(QueryCode.ENDPOINT_UPDATED, name.span, message, hint=hint)
-        return None
+        return ctx.report(QueryCode.ENDPOINT_UPDATED, name.span, message, hint=hint)
     if update and word in target.key:
         message = f"`{word}` is part of the key of `{target.name}` and cannot be updated"
-        ctx.report(QueryCode.KEY_UPDATED, name.span, message)
-        return None
+        return ctx.report(QueryCode.KEY_UPDATED, name.span, message)
     return found
 
 
@@ -234,16 +231,14 @@ def assigned_value_of(
         return _constant(value, of, match, ctx)
     if _takes(of, value.type):
         return value
-    _refuse(match, value.type, of, ctx)
-    return None
+    return _refuse(match, value.type, of, ctx)
 
 
 def _null(match: ast.PropertyMatch, of: PropertyType, ctx: Context) -> typed.Const | None:
     if of.nullable:
         return typed.Const(value=None, type=of)
     message = f"`{match.property.text}` may not be null"
-    ctx.report(QueryCode.ASSIGNED_NULL, match.value.span, message)
-    return None
+    return ctx.report(QueryCode.ASSIGNED_NULL, match.value.span, message)
 
 
 def _takes(of: PropertyType, given: PropertyType) -> bool:
@@ -276,11 +271,9 @@ def _constant(
     if const.type.is_list and of.is_list and not const.value:
         return typed.Const(value=(), type=LISTS[of.scalar])
     if not _takes(of, const.type):
-        _refuse(match, const.type, of, ctx)
-        return None
+        return _refuse(match, const.type, of, ctx)
     if of.enum_values is not None and const.value not in of.enum_values:
-        unknown_enum_value(const.value, of.enum_values, written.span, ctx)
-        return None
+        return unknown_enum_value(const.value, of.enum_values, written.span, ctx)
     if not of.scalar.is_numeric:
         return const
     if of.is_list:
@@ -318,5 +311,6 @@ def _blob(
     try:
         return typed.Const(value=decode_blob(const.value), type=SINGLE[of.scalar])
     except ValueRefused as refused:
-        ctx.report(QueryCode.ASSIGNED_TYPE, written.span, str(refused), expected='`"base64:…"`')
-        return None
+        return ctx.report(
+            QueryCode.ASSIGNED_TYPE, written.span, str(refused), expected='`"base64:…"`'
+        )

@@ -26,15 +26,6 @@ from omnigraph.schema.catalog import PropertyType, Scalar
 _ROWS_MAX = 2**63 - 1
 _SCORED = PropertyType(scalar=Scalar.F64)
 _SCORE_TYPES = (typed.Bm25, typed.Nearest, typed.Rrf)
-_LITERALS = (
-    ast.BoolLiteral,
-    ast.IntLiteral,
-    ast.FloatLiteral,
-    ast.StringLiteral,
-    ast.DateLiteral,
-    ast.DateTimeLiteral,
-    ast.ListLiteral,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +93,7 @@ def output_name(expr: ast.Expr) -> str | None:
         case ast.Call():
             return _call_name(expr)
         case _:
-            return "literal" if isinstance(expr, _LITERALS) else None
+            return "literal" if isinstance(expr, ast.SingleLiteral | ast.ListLiteral) else None
 
 
 def _call_name(expr: ast.Call) -> str | None:
@@ -212,8 +203,9 @@ class _Order:
             if not self._aggregated:
                 message = f"{self._ctx.quote(expr.span)} is not among the results"
                 hint = "return it with a name, then order by the name"
-                self._ctx.report(QueryCode.AGGREGATE_MISPLACED, expr.span, message, hint=hint)
-                return None
+                return self._ctx.report(
+                    QueryCode.AGGREGATE_MISPLACED, expr.span, message, hint=hint
+                )
             value = aggregate(expr, self._place)
         else:
             value = self._place.value(expr)
@@ -225,13 +217,12 @@ class _Order:
         column = next((c for c in self._columns if c.name == expr.name), None)
         if column is None:
             known = [c.name for c in self._columns if c.name is not None]
-            self._ctx.report(
+            return self._ctx.report(
                 QueryCode.UNKNOWN_OUTPUT,
                 expr.span,
                 f"`{expr.name}` is not a result column",
                 hint=did_you_mean(expr.name, known) or f"write `$v.{expr.name}` for a property",
             )
-            return None
         if column.value is None or not self._by_output or isinstance(column.value, _SCORE_TYPES):
             return column.value
         return typed.OutputRef(name=expr.name, type=result_type(column.value))
@@ -330,13 +321,12 @@ def _row_count(expr: ast.Expr | None, word: str, ctx: Context) -> typed.Const | 
             return None
         if of.scalar.is_integer and not of.is_list and not of.nullable:
             return typed.Param(name=expr.name, type=of)
-    ctx.report(
+    return ctx.report(
         QueryCode.ROW_COUNT,
         expr.span,
         f"{ctx.quote(expr.span)} is no number of rows",
         expected=f"`{word}` and an integer from 0 to {_ROWS_MAX}, or a parameter such as `$n: I64`",
     )
-    return None
 
 
 # -- aggregates ------------------------------------------------------------------------------------
@@ -356,8 +346,7 @@ def aggregate(expr: ast.Call, place: MatchPlace) -> typed.Aggregate | None:
         return None
     of = _result(function, operand.type, distinct=expr.distinct)
     if of is None:
-        _refuse(function, operand.type, written, expr.distinct, place.ctx)
-        return None
+        return _refuse(function, operand.type, written, expr.distinct, place.ctx)
     return typed.Aggregate(function=function, operand=operand, distinct=expr.distinct, type=of)
 
 

@@ -154,28 +154,24 @@ class _Block:
     def _node(self, name: ast.Name) -> Bound | None:
         """The node variable of this name, new if it was not mentioned yet."""
         if name.text in self._ctx.params:
-            self._parameter_name(name)
-            return None
+            return self._parameter_name(name)
         bound = None if name.text == "_" else self._scope.find(name.text)
         if bound is None:
             bound = self._scope.add(name.text, "node")
             self._introduced.append(bound)
         elif bound.kind == "edge":
             message = f"`${name.text}` is an edge and cannot be a node as well"
-            self._ctx.report(QueryCode.EDGE_VARIABLE_TAKEN, name.span, message)
-            return None
+            return self._ctx.report(QueryCode.EDGE_VARIABLE_TAKEN, name.span, message)
         return bound
 
     def _edge(self, name: ast.Name | None) -> Bound | None:
         if name is None or name.text == "_":
             return None
         if name.text in self._ctx.params:
-            self._parameter_name(name)
-            return None
+            return self._parameter_name(name)
         if self._scope.sees(name.text):
             message = f"`${name.text}` is taken; an edge variable needs a new name"
-            self._ctx.report(QueryCode.EDGE_VARIABLE_TAKEN, name.span, message)
-            return None
+            return self._ctx.report(QueryCode.EDGE_VARIABLE_TAKEN, name.span, message)
         return self._scope.add(name.text, "edge")
 
     def _parameter_name(self, name: ast.Name) -> None:
@@ -199,12 +195,11 @@ class _Block:
         elif bound.type is None:
             bound.type = found
         elif found is not None and bound.type is not found:
-            self._ctx.report(
+            return self._ctx.report(
                 QueryCode.VARIABLE_RETYPED,
                 clause.span,
                 f"`${clause.variable.text}` is a {bound.type.name} already, not a {found.name}",
             )
-            return None
         return bound
 
     def _node_type(self, name: ast.Name) -> NodeType | None:
@@ -262,8 +257,7 @@ class _Block:
         column, of = found
         if of.scalar is Scalar.BLOB:
             message = f"{bound.type.name}.{word.text} is a Blob and cannot be compared"
-            ctx.report(QueryCode.BLOB_READ, match.span, message)
-            return None
+            return ctx.report(QueryCode.BLOB_READ, match.span, message)
         prop = typed.Prop(variable=bound.name, column=column, type=of)
         if of.is_list:
             return element_test(of, prop, value, match.value, ctx)
@@ -273,8 +267,7 @@ class _Block:
             return None
         if not compatible(of.scalar, other.scalar):
             hint = conversion_hint(match.value, of.scalar)
-            incomparable(match.span, word.span, of, other, ctx, hint=hint)
-            return None
+            return incomparable(match.span, word.span, of, other, ctx, hint=hint)
         if not check_enum(value, of, match.value, ctx):
             return None
         right = fit(value, of.scalar) if isinstance(value, typed.Const) else value

@@ -32,13 +32,12 @@ class MatchPlace(Place):
         if bound is None or bound.type is None:
             return None
         if bound.kind == "edge":
-            self.ctx.report(
+            return self.ctx.report(
                 QueryCode.EDGE_VALUE,
                 expr.span,
                 f"`${expr.name}` is an edge and no value",
                 hint=f"take a property: `${expr.name}.id`, `${expr.name}.from`, …",
             )
-            return None
         of = typed.ObjectType(type_name=bound.type.name, nullable=bound.optional)
         return typed.Entity(variable=bound.name, type=of)
 
@@ -56,8 +55,7 @@ class MatchPlace(Place):
         if name in self.ctx.params:
             self.ctx.used.add(name)
             message = f"`${name}` is a parameter and has no properties"
-            self.ctx.report(QueryCode.PARAMETER_HAS_NO_PROPERTIES, expr.span, message)
-            return None
+            return self.ctx.report(QueryCode.PARAMETER_HAS_NO_PROPERTIES, expr.span, message)
         bound = self._bound(ast.Variable(name=name, span=expr.variable.span))
         if bound is None or bound.type is None:
             return None
@@ -68,8 +66,7 @@ class MatchPlace(Place):
         column, of = found
         if of.scalar is Scalar.BLOB:
             message = f"{bound.type.name}.{word.text} is a Blob and cannot be read in a query"
-            self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
-            return None
+            return self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
         return typed.Prop(variable=bound.name, column=column, type=of)
 
     def bare_name(self, expr: ast.NameRef) -> None:
@@ -104,8 +101,7 @@ class MatchPlace(Place):
         if expr.name == "_":
             message = "`$_` cannot be referred to; each one is another node"
             hint = "give the variable a name where it is bound"
-            self.ctx.report(QueryCode.ANONYMOUS_VALUE, expr.span, message, hint=hint)
-            return None
+            return self.ctx.report(QueryCode.ANONYMOUS_VALUE, expr.span, message, hint=hint)
         bound = self.scope.find(expr.name)
         if bound is None:
             known = {f"${n}" for n in (*self.scope.visible(), *self.ctx.params)}
@@ -156,8 +152,7 @@ class TargetPlace(Place):
         column, of = found
         if of.scalar is Scalar.BLOB:
             message = f"{self._target.name}.{expr.name} is a Blob and cannot be compared"
-            self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
-            return None
+            return self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
         return typed.Prop(variable="", column=column, type=of)
 
     def block(self, expr: ast.Exists | ast.CountOf) -> None:
@@ -189,31 +184,23 @@ _EXPECTED = "a literal, a parameter or `now()`"
 def given_value(expr: ast.Expr, ctx: Context) -> Given | None:
     """The value of an inline match; null is none."""
     if isinstance(expr, ast.NullLiteral):
-        ctx.report(
+        return ctx.report(
             QueryCode.NULL_VALUE,
             expr.span,
             "nothing equals null",
             hint="test for it beside the binding: `$v.name is null`",
         )
-        return None
     return assigned_value(expr, ctx)
 
 
 def assigned_value(expr: ast.Expr, ctx: Context, element: Scalar | None = None) -> Given | None:
     """The value of an assignment, except ``null``; lists take the element type if they can."""
+    if isinstance(expr, ast.SingleLiteral):
+        return single(expr, ctx)
     match expr:
         case ast.Variable():
             of = declared(expr, ctx)
             return None if of is None else typed.Param(name=expr.name, type=of)
-        case (
-            ast.BoolLiteral()
-            | ast.IntLiteral()
-            | ast.FloatLiteral()
-            | ast.StringLiteral()
-            | ast.DateLiteral()
-            | ast.DateTimeLiteral()
-        ):
-            return single(expr, ctx)
         case ast.ListLiteral():
             return list_literal(expr, ctx, element)
         case ast.Call() if expr.function.text == "now":
@@ -225,19 +212,19 @@ def assigned_value(expr: ast.Expr, ctx: Context, element: Scalar | None = None) 
             elif isinstance(expr, ast.PropertyRef):
                 hint = "compare two properties in a line of its own: `$a.p = $b.q`"
             message = f"{ctx.quote(expr.span)} is not known before the query runs"
-            ctx.report(QueryCode.NOT_CONSTANT, expr.span, message, expected=_EXPECTED, hint=hint)
-            return None
+            return ctx.report(
+                QueryCode.NOT_CONSTANT, expr.span, message, expected=_EXPECTED, hint=hint
+            )
 
 
 def declared(expr: ast.Variable, ctx: Context) -> PropertyType | None:
     """The type of a variable that must be a parameter."""
     if expr.name in ctx.params:
         return ctx.param(expr.name)
-    ctx.report(
+    return ctx.report(
         QueryCode.NOT_A_PARAMETER,
         expr.span,
         f"`${expr.name}` is not a parameter of this query",
         expected=_EXPECTED,
         hint=did_you_mean(f"${expr.name}", [f"${n}" for n in ctx.params]),
     )
-    return None

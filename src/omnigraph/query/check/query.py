@@ -80,27 +80,24 @@ def _param_type(written: ast.ParamType, ctx: Context) -> PropertyType | None:
     scalar = Scalar.VECTOR if word == "Vector" else _SCALARS.get(word)
     if scalar is None or (written.vector_size is not None and scalar is not Scalar.VECTOR):
         alias = TYPE_ALIASES.get(word.lower())
-        ctx.report(
+        return ctx.report(
             QueryCode.UNKNOWN_PARAMETER_TYPE,
             written.span,
             f"unknown type {ctx.quote(written.span)}",
             expected=f"{', '.join(BASE_TYPES)}, Vector(n), or one of them in brackets",
             hint=f"write {alias}" if alias else did_you_mean(word, BASE_TYPES),
         )
-        return None
     if written.is_list and scalar in _NO_LIST:
-        ctx.report(QueryCode.LIST_ELEMENT, written.span, f"there are no lists of {scalar}")
-        return None
+        return ctx.report(QueryCode.LIST_ELEMENT, written.span, f"there are no lists of {scalar}")
     if scalar is Scalar.VECTOR:
         size = written.vector_size
         if size is None or not 1 <= size <= VECTOR_SIZE_MAX:
-            ctx.report(
+            return ctx.report(
                 QueryCode.VECTOR_SIZE,
                 written.span,
                 f"{ctx.quote(written.span)} has no valid size",
                 expected=f"Vector(n) with n from 1 to {VECTOR_SIZE_MAX}",
             )
-            return None
     return PropertyType(
         scalar=scalar,
         is_list=written.is_list,

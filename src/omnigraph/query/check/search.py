@@ -8,46 +8,26 @@ Where a ranking may stand is decided by ``outputs``; here it is only read.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from omnigraph.query import ast, typed
 from omnigraph.query.check.constants import (
     SINGLE,
     exactly,
-    is_single,
     list_literal,
     single,
 )
-from omnigraph.query.check.context import Bound, Context, Scope
+from omnigraph.query.check.context import Bound, Context
 from omnigraph.query.check.expressions import TEXT_TESTS, arguments
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import NodeType, PropertyType, Scalar
 from omnigraph.schema.property_values import nearest_f32
 
+if TYPE_CHECKING:
+    from omnigraph.query.check.places import MatchPlace
+
 EDITS_DEFAULT = 2
 RRF_K_DEFAULT = 60
-
-
-class Searched(Protocol):
-    """The part of a place that search functions need."""
-
-    @property
-    def ctx(self) -> Context:
-        """Of the query."""
-        ...
-
-    @property
-    def scope(self) -> Scope:
-        """What can be searched."""
-        ...
-
-    def property(self, expr: ast.PropertyRef) -> typed.Prop | None:
-        """``$v.p``."""
-        ...
-
-    def value(self, expr: ast.Expr) -> typed.Expr | None:
-        """Any expression."""
-        ...
 
 
 def report_misplaced(expr: ast.Call, ctx: Context) -> None:
@@ -60,7 +40,7 @@ def report_misplaced(expr: ast.Call, ctx: Context) -> None:
     )
 
 
-def text_test(expr: ast.Call, place: Searched) -> typed.TextMatch | None:
+def text_test(expr: ast.Call, place: MatchPlace) -> typed.TextMatch | None:
     """``search(f, q)``, ``match_text(f, q)`` or ``fuzzy(f, q, edits)``."""
     kind = TEXT_TESTS[expr.function.text]
     if not arguments(expr, 2, 3 if kind == "fuzzy" else 2, place.ctx):
@@ -81,7 +61,7 @@ def text_test(expr: ast.Call, place: Searched) -> typed.TextMatch | None:
     )
 
 
-def score(expr: ast.Call, place: Searched) -> typed.Score | None:
+def score(expr: ast.Call, place: MatchPlace) -> typed.Score | None:
     """``bm25(f, q)``, ``nearest(v, q)`` or ``rrf(a, b, k)``."""
     name = expr.function.text
     if name == "rrf":
@@ -91,7 +71,7 @@ def score(expr: ast.Call, place: Searched) -> typed.Score | None:
     return _bm25(expr, place) if name == "bm25" else _nearest(expr, place)
 
 
-def _bm25(expr: ast.Call, place: Searched) -> typed.Bm25 | None:
+def _bm25(expr: ast.Call, place: MatchPlace) -> typed.Bm25 | None:
     field = _text_field(expr.args[0], place)
     query = _text_query(expr.args[1], place)
     if field is None or query is None or not _always_bound(expr, place):
@@ -99,7 +79,7 @@ def _bm25(expr: ast.Call, place: Searched) -> typed.Bm25 | None:
     return typed.Bm25(variable=field.variable, column=field.column, query=query)
 
 
-def _nearest(expr: ast.Call, place: Searched) -> typed.Nearest | None:
+def _nearest(expr: ast.Call, place: MatchPlace) -> typed.Nearest | None:
     field = _field(
         expr.args[0], place, QueryCode.NEAREST_FIELD, "a Vector property of a node: `$v.p`"
     )
@@ -114,7 +94,7 @@ def _nearest(expr: ast.Call, place: Searched) -> typed.Nearest | None:
     return typed.Nearest(variable=field.variable, column=field.column, query=query, size=size)
 
 
-def _rrf(expr: ast.Call, place: Searched) -> typed.Rrf | None:
+def _rrf(expr: ast.Call, place: MatchPlace) -> typed.Rrf | None:
     ctx = place.ctx
     if not arguments(expr, 2, 3, ctx):
         return None
@@ -125,71 +105,65 @@ def _rrf(expr: ast.Call, place: Searched) -> typed.Rrf | None:
         return None
     if one.variable != other.variable:
         message = "the two rankings of `rrf` rank different variables"
-        ctx.report(
+        return ctx.report(
             QueryCode.RRF_ARMS, expr.span, message, expected="both to rank the same variable"
         )
-        return None
     return typed.Rrf(arms=(one, other), k=given)
 
 
-def _arm(expr: ast.Expr, place: Searched) -> typed.Bm25 | typed.Nearest | None:
+def _arm(expr: ast.Expr, place: MatchPlace) -> typed.Bm25 | typed.Nearest | None:
     if isinstance(expr, ast.Call) and expr.function.text in ("bm25", "nearest"):
         found = score(expr, place)
         return None if isinstance(found, typed.Rrf) else found
-    place.ctx.report(
+    return place.ctx.report(
         QueryCode.RRF_ARMS,
         expr.span,
         f"{place.ctx.quote(expr.span)} is no ranking",
         expected="`bm25(…)` or `nearest(…)`",
     )
-    return None
 
 
 # ---------------------------------------------------------------- arguments
 
 
-def _field(expr: ast.Expr, place: Searched, code: QueryCode, expected: str) -> typed.Prop | None:
+def _field(expr: ast.Expr, place: MatchPlace, code: QueryCode, expected: str) -> typed.Prop | None:
     """The first argument: a property of a node variable."""
     if not isinstance(expr, ast.PropertyRef):
         message = f"{place.ctx.quote(expr.span)} cannot be searched"
-        place.ctx.report(code, expr.span, message, expected=expected)
-        return None
+        return place.ctx.report(code, expr.span, message, expected=expected)
     found = place.property(expr)
     bound = _owner(expr, place)
     if found is not None and bound is not None and bound.kind == "edge":
         message = f"`${expr.variable.text}` is an edge; only nodes are searched"
-        place.ctx.report(code, expr.span, message, expected=expected)
-        return None
+        return place.ctx.report(code, expr.span, message, expected=expected)
     return found
 
 
-def _owner(expr: ast.PropertyRef, place: Searched) -> Bound | None:
+def _owner(expr: ast.PropertyRef, place: MatchPlace) -> Bound | None:
     return place.scope.find(expr.variable.text)
 
 
-def _text_field(expr: ast.Expr, place: Searched) -> typed.Prop | None:
+def _text_field(expr: ast.Expr, place: MatchPlace) -> typed.Prop | None:
     field = _field(expr, place, QueryCode.TEXT_FIELD, "a String property of a node: `$v.p`")
     if field is None or not isinstance(expr, ast.PropertyRef):
         return None
     of, ctx = field.type, place.ctx
     if of.scalar is not Scalar.STRING or of.is_list or of.is_enum:
         message = f"{ctx.quote(expr.span)} is {of}; text is searched in a String"
-        ctx.report(QueryCode.TEXT_FIELD, expr.span, message)
-        return None
+        return ctx.report(QueryCode.TEXT_FIELD, expr.span, message)
     bound = _owner(expr, place)
     owner = None if bound is None else bound.type
     if isinstance(owner, NodeType) and (field.column,) not in owner.indexes:
-        ctx.report(
+        return ctx.report(
             QueryCode.NOT_INDEXED,
             expr.span,
             f"{owner.name}.{field.column} has no index to search in",
             hint=f"declare it in the schema: `{field.column}: String @index`",
         )
-        return None
     return field
 
 
-def _always_bound(expr: ast.Call, place: Searched) -> bool:
+def _always_bound(expr: ast.Call, place: MatchPlace) -> bool:
     field = expr.args[0]
     bound = _owner(field, place) if isinstance(field, ast.PropertyRef) else None
     if bound is None or not bound.optional:
@@ -202,17 +176,16 @@ def _always_bound(expr: ast.Call, place: Searched) -> bool:
     return False
 
 
-def _text_query(expr: ast.Expr, place: Searched) -> typed.Const | typed.Param | None:
+def _text_query(expr: ast.Expr, place: MatchPlace) -> typed.Const | typed.Param | None:
     found = _constant(expr, place, QueryCode.TEXT_QUERY, 'a text: `"…"` or a String parameter')
     if found is None or _is_text(found.type):
         return found
     message = f"{place.ctx.quote(expr.span)} is {found.type}, not a String"
-    place.ctx.report(QueryCode.TEXT_QUERY, expr.span, message)
-    return None
+    return place.ctx.report(QueryCode.TEXT_QUERY, expr.span, message)
 
 
 def _vector_query(
-    expr: ast.Expr, size: int | None, place: Searched
+    expr: ast.Expr, size: int | None, place: MatchPlace
 ) -> typed.Const | typed.Param | None:
     ctx = place.ctx
     expected = "a vector, or a String that is embedded"
@@ -223,11 +196,9 @@ def _vector_query(
         return found
     if found.type.vector_size is None:
         message = f"{ctx.quote(expr.span)} is {found.type}, not a vector"
-        ctx.report(QueryCode.NEAREST_QUERY, expr.span, message, expected=expected)
-        return None
+        return ctx.report(QueryCode.NEAREST_QUERY, expr.span, message, expected=expected)
     if size is not None and found.type.vector_size != size:
-        report_length(found.type.vector_size, size, expr, ctx)
-        return None
+        return report_length(found.type.vector_size, size, expr, ctx)
     return found
 
 
@@ -244,16 +215,13 @@ def vector_literal(
         return None
     if expr.items and not found.type.scalar.is_numeric:
         message = f"{ctx.quote(expr.span)} is a list of {found.type.scalar}, not of numbers"
-        ctx.report(code, expr.span, message)
-        return None
+        return ctx.report(code, expr.span, message)
     if size is not None and len(expr.items) != size:
-        report_length(len(expr.items), size, expr, ctx)
-        return None
+        return report_length(len(expr.items), size, expr, ctx)
     rounded = tuple(nearest_f32(float(x)) for x in found.value)
     if not all(map(math.isfinite, rounded)):
         message = f"{ctx.quote(expr.span)} holds a number that is out of range"
-        ctx.report(code, expr.span, message, expected="32-bit floats")
-        return None
+        return ctx.report(code, expr.span, message, expected="32-bit floats")
     of = PropertyType(scalar=Scalar.VECTOR, vector_size=max(1, len(rounded)))
     return typed.Const(value=rounded, type=of)
 
@@ -265,19 +233,18 @@ def report_length(given: int, size: int, expr: ast.Expr, ctx: Context) -> None:
 
 
 def _constant(
-    expr: ast.Expr, place: Searched, code: QueryCode, expected: str
+    expr: ast.Expr, place: MatchPlace, code: QueryCode, expected: str
 ) -> typed.Const | typed.Param | None:
-    if isinstance(expr, ast.NullLiteral | ast.Variable) or is_single(expr):
+    if isinstance(expr, ast.NullLiteral | ast.Variable | ast.SingleLiteral):
         found = place.value(expr)
         if found is None or isinstance(found, typed.Const | typed.Param):
             return found
     message = f"{place.ctx.quote(expr.span)} is no constant and no parameter"
-    place.ctx.report(code, expr.span, message, expected=expected)
-    return None
+    return place.ctx.report(code, expr.span, message, expected=expected)
 
 
 def _count(
-    expr: ast.Expr, low: int, code: QueryCode, place: Searched
+    expr: ast.Expr, low: int, code: QueryCode, place: MatchPlace
 ) -> typed.Const | typed.Param | None:
     """A small integer: a literal, or an integer parameter."""
     ctx = place.ctx
@@ -293,10 +260,9 @@ def _count(
             return None
         if of.scalar.is_integer and not of.is_list and not of.nullable:
             return typed.Param(name=expr.name, type=of)
-    ctx.report(
+    return ctx.report(
         code,
         expr.span,
         f"{ctx.quote(expr.span)} is not possible here",
         expected=f"an integer from {low} on, or a parameter such as `$n: I64`",
     )
-    return None

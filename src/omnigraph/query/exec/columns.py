@@ -52,7 +52,7 @@ class Column:
     """One whole column of one version."""
 
     def __init__(self, values: pa.ChunkedArray) -> None:
-        self.values: pa.Array = _contiguous(values)
+        self.values: pa.Array = contiguous(values)
 
     @cached_property
     def encoded(self) -> pa.Array:
@@ -81,7 +81,8 @@ def take(values: pa.Array, rows: Positions) -> pa.Array:
     return values.take(pa.array(rows))
 
 
-def _contiguous(values: pa.ChunkedArray) -> pa.Array:
+def contiguous(values: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
     if values.num_chunks == 1:
         return values.chunk(0)
     joined = values.combine_chunks()
@@ -133,7 +134,7 @@ class TableColumns:
         self.table = table
         self._schema = schema
         self._kept = kept
-        self._rent: dict[str, int] = {}
+        self._fetch_cost: dict[str, int] = {}
         """What fetching single rows of a column has cost so far, in rows of a scan."""
 
     @property
@@ -184,14 +185,14 @@ class TableColumns:
         if self.table is None:
             return [self.whole(n).take(rows) for n in names]
         missing = [n for n in names if self.known(n) is None]
-        bought = [n for n in missing if self._worth_whole(n, len(rows))]
-        if len(bought) > 1:
-            self._buy(bought)
-        rented = [n for n in missing if n not in bought]
-        fetched = dict(zip(rented, self._fetch(rented, rows), strict=True)) if rented else {}
+        whole = [n for n in missing if self._worth_whole(n, len(rows))]
+        if len(whole) > 1:
+            self._read_whole(whole)
+        single = [n for n in missing if n not in whole]
+        fetched = dict(zip(single, self._fetch(single, rows), strict=True)) if single else {}
         return [fetched[n] if n in fetched else self.whole(n).take(rows) for n in names]
 
-    def _buy(self, names: list[str]) -> None:
+    def _read_whole(self, names: list[str]) -> None:
         """Read whole columns together and keep them."""
         if self.table is None:
             return
@@ -201,11 +202,11 @@ class TableColumns:
             self._kept.make((self.table.name, name), lambda c=column: c, lambda c: c.nbytes)
 
     def _worth_whole(self, name: str, count: int) -> bool:
-        """Rent or buy: single rows until they have cost what the whole column costs."""
-        rent = self._rent.get(name, 0) + FETCH_COST + count * FETCHED_ROW_COST
-        self._rent[name] = rent
+        """Whether to read the column: single rows are fetched until that has cost as much."""
+        cost = self._fetch_cost.get(name, 0) + FETCH_COST + count * FETCHED_ROW_COST
+        self._fetch_cost[name] = cost
         small = self._size(name) <= SMALL_BYTES
-        return (small or rent >= self.row_count) and self.fits(name)
+        return (small or cost >= self.row_count) and self.fits(name)
 
     def _fetch(self, names: list[str], rows: Positions) -> list[pa.Array]:
         table = self.table
@@ -216,7 +217,7 @@ class TableColumns:
         if table is None or not len(wanted):
             return [pa.nulls(len(rows), self._schema.field(n).type) for n in names]
         found = table.take(wanted.tolist(), names)
-        return [take(_contiguous(found[n]), places.astype(np.int64)) for n in names]
+        return [take(contiguous(found[n]), places.astype(np.int64)) for n in names]
 
 
 def _is_long(kind: pa.DataType) -> bool:

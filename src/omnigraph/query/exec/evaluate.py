@@ -120,25 +120,17 @@ class _Evaluation:
         self._length = rows.length
 
     def sure(self, expr: typed.Expr) -> Mask:
-        """Where a condition is true. Under ``and`` and ``or`` unknown needs no care."""
-        kind = type(expr)
-        if kind is typed.And:
-            mask = None
-            for operand in _light_first(cast("typed.And", expr).operands):
-                one = self.sure(operand)
-                mask = one if mask is None else mask & one
-                if not mask.any():
-                    return mask
-            return mask if mask is not None else np.ones(self._length, np.bool_)
-        if kind is typed.Or:
-            mask = None
-            for operand in _light_first(cast("typed.Or", expr).operands):
-                one = self.sure(operand)
-                mask = one if mask is None else mask | one
-                if mask.all():
-                    return mask
-            return mask if mask is not None else np.zeros(self._length, np.bool_)
-        return self.truth(expr).sure
+        """Where a condition is true. Under ``and`` and ``or`` unknown is as good as false."""
+        if not isinstance(expr, (typed.And, typed.Or)):
+            return self.truth(expr).sure
+        both = isinstance(expr, typed.And)
+        mask = None
+        for operand in _light_first(expr.operands):
+            one = self.sure(operand)
+            mask = one if mask is None else mask & one if both else mask | one
+            if not mask.any() if both else mask.all():
+                break  # What is left cannot change it.
+        return mask if mask is not None else np.full(self._length, both)
 
     def truth(self, expr: typed.Expr) -> Truth:
         """A condition in three values."""
@@ -167,23 +159,14 @@ class _Evaluation:
             return Truth(present, np.ones(self._length, np.bool_)).to_arrow()
         raise InternalError(f"this has no value in a row: {expr}")
 
-    def conjunction(self, expr: typed.And) -> Truth:
-        """``and``; what is expensive is asked last, and not at all when nothing is left."""
-        found = Truth.constant(True, self._length)
+    def connective(self, expr: typed.And | typed.Or) -> Truth:
+        """``and``, ``or``; what is expensive is asked last, or not at all once all is decided."""
+        both = isinstance(expr, typed.And)
+        found = Truth.constant(both, self._length)
         for number, operand in enumerate(_light_first(expr.operands)):
             one = self.truth(operand)
-            found = found & one if number else one
-            if not found.possible.any():
-                break
-        return found
-
-    def disjunction(self, expr: typed.Or) -> Truth:
-        """``or``, likewise."""
-        found = Truth.constant(False, self._length)
-        for number, operand in enumerate(_light_first(expr.operands)):
-            one = self.truth(operand)
-            found = found | one if number else one
-            if found.sure.all():
+            found = one if not number else found & one if both else found | one
+            if not found.possible.any() if both else found.sure.all():
                 break
         return found
 
@@ -261,8 +244,8 @@ class _Evaluation:
 
 
 _TRUTHS: dict[type, Callable[[_Evaluation, Any], Truth]] = {
-    typed.And: _Evaluation.conjunction,
-    typed.Or: _Evaluation.disjunction,
+    typed.And: _Evaluation.connective,
+    typed.Or: _Evaluation.connective,
     typed.Not: _Evaluation.negation,
     typed.IsNull: _Evaluation.is_null,
     typed.Compare: _Evaluation.comparison,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from omnigraph.errors import InternalError
 from omnigraph.query.exec.frame import EXACT, EdgeBinding, Frame, Index, Mask, NodeBinding, times
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.world import EdgeTable
@@ -17,6 +18,7 @@ from omnigraph.query.plan.nodes import Close, Degrees, Expand
 from omnigraph.query.topology.adjacency import TARGET_BITS, TARGET_MASK, Adjacency
 from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.vertices import Vertices
+from omnigraph.storage.layout import Addresses
 
 FEW_ORIGINS = 32
 DENSE_PART = 4
@@ -32,15 +34,10 @@ def expand(frame: Frame, step: Expand, edges: EdgeTable, guard: Guard) -> Frame:
     target = edges.ends(step.direction)[1]
     where = _where(step)
     if step.edge_variable is not None:
-        index, reached, places, adjacency = _one_hop(
-            origins, edges, step.direction, guard, frame, where, per_edge=True
-        )
-        addresses = adjacency.addresses
-        if addresses is None:
-            raise AssertionError("edges without addresses")
+        index, reached, addresses = _edges_of(origins, edges, step.direction, guard, frame, where)
         grown = _kept(frame, step).take(index)
         grown = grown.plus(step.target, NodeBinding(target, vertices=reached))
-        return grown.plus(step.edge_variable, EdgeBinding(edges, addresses[places]))
+        return grown.plus(step.edge_variable, EdgeBinding(edges, addresses))
     if step.low == 1 and (step.high == 1 or edges.source is not edges.target):
         # Edges between different types never chain: more hops than one find nothing new.
         if len(origins) <= FEW_ORIGINS and _carries_nothing(frame, step):
@@ -111,14 +108,9 @@ def close(frame: Frame, step: Close, edges: EdgeTable, guard: Guard) -> Frame:
     targets = frame.node(step.target).vertices
     where = _where(step)
     if step.edge_variable is not None:
-        index, reached, places, adjacency = _one_hop(
-            origins, edges, step.direction, guard, frame, where, per_edge=True
-        )
-        addresses = adjacency.addresses
-        if addresses is None:
-            raise AssertionError("edges without addresses")
+        index, reached, addresses = _edges_of(origins, edges, step.direction, guard, frame, where)
         fits = reached == targets[index]
-        found = EdgeBinding(edges, addresses[places[fits]])
+        found = EdgeBinding(edges, addresses[fits])
         return frame.take(index[fits]).plus(step.edge_variable, found)
     if step.low == 1 and (step.high == 1 or edges.source is not edges.target):
         adjacency = edges.adjacency(step.direction, origins, per_edge=False)
@@ -158,6 +150,18 @@ def _one_hop(
     guard.check_rows(int(counts.sum()), len(frame.bindings) + 1, where)
     index, places = _spread(starts, counts)
     return index, adjacency.keys[places] & TARGET_MASK, places, adjacency
+
+
+def _edges_of(
+    origins: Vertices, edges: EdgeTable, direction: Side, guard: Guard, frame: Frame, where: str
+) -> tuple[Index, Vertices, Addresses]:
+    """One hop with a row per edge: the row it starts from, the target, the edge's address."""
+    index, reached, places, adjacency = _one_hop(
+        origins, edges, direction, guard, frame, where, per_edge=True
+    )
+    if adjacency.addresses is None:
+        raise InternalError("edges without addresses")
+    return index, reached, adjacency.addresses[places]
 
 
 def _spread(starts: Index, counts: Index) -> tuple[Index, Index]:

@@ -179,13 +179,7 @@ class Frame:
 
     def plus(self, variable: str, binding: Binding) -> Frame:
         """One more variable."""
-        return Frame(
-            self.length,
-            {**self.bindings, variable: binding},
-            tags=self.tags,
-            weights=self.weights,
-            scores=self.scores,
-        )
+        return self.binding({**self.bindings, variable: binding})
 
     def weighted(self, weights: npt.NDArray[np.int64]) -> Frame:
         """The same rows standing for others."""
@@ -195,12 +189,12 @@ class Frame:
 
     def only(self, variables: tuple[str, ...]) -> Frame:
         """Fewer variables."""
+        return self.binding({name: self.bindings[name] for name in variables})
+
+    def binding(self, bindings: dict[str, Binding]) -> Frame:
+        """The same rows with these variables."""
         return Frame(
-            self.length,
-            {name: self.bindings[name] for name in variables},
-            tags=self.tags,
-            weights=self.weights,
-            scores=self.scores,
+            self.length, bindings, tags=self.tags, weights=self.weights, scores=self.scores
         )
 
     def weight_sum(self) -> int:

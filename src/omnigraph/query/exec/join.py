@@ -10,6 +10,7 @@ import pyarrow as pa
 from omnigraph.query.exec.aggregate import Codes, codes_of, group
 from omnigraph.query.exec.frame import Binding, Frame, Index, NodeBinding, summed, times
 from omnigraph.query.exec.limits import Guard
+from omnigraph.query.exec.outputs import plain
 
 WHERE = "combining parts of the pattern that no traversal connects"
 
@@ -49,7 +50,7 @@ def _common_codes(
     keys: list[Codes] = []
     known = np.ones(left + right, np.bool_)
     for ours, theirs in on:
-        both = pa.concat_arrays(_of_one_type(_plain(ours), _plain(theirs)))
+        both = pa.concat_arrays(_of_one_type(plain(ours), plain(theirs)))
         if both.null_count:
             known &= both.is_valid().to_numpy(zero_copy_only=False)
         keys.append(codes_of(both))
@@ -67,10 +68,6 @@ def _of_one_type(ours: pa.Array, theirs: pa.Array) -> list[pa.Array]:
         kinds = (ours.type, theirs.type)
         wide = pa.uint64() if all(map(pa.types.is_unsigned_integer, kinds)) else pa.int64()
     return [ours.cast(wide), theirs.cast(wide)]
-
-
-def _plain(values: pa.Array) -> pa.Array:
-    return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values
 
 
 def side_by_side(left: Frame, right: Frame) -> Frame:
@@ -154,10 +151,4 @@ def attach(frame: Frame, inside: Frame, variables: tuple[str, ...]) -> Frame:
     added: dict[str, Binding] = {
         name: inside.bindings[name].with_nulls(places[order]) for name in variables
     }
-    return Frame(
-        grown.length,
-        {**grown.bindings, **added},
-        tags=grown.tags,
-        weights=grown.weights,
-        scores=grown.scores,
-    )
+    return grown.binding({**grown.bindings, **added})

@@ -38,7 +38,7 @@ def sortable(values: pa.Array, *, descending: bool) -> SortKey:
         return ranks.max(initial=0) - ranks
     if ranks.dtype.kind == "f":
         return -ranks
-    # The most negative integer has no positive twin.
+    # The most negative integer has no positive counterpart.
     return ~ranks
 
 

@@ -18,6 +18,7 @@ from omnigraph.errors import InternalError, ParameterError
 from omnigraph.query import typed
 from omnigraph.query.exec import expand as traversal
 from omnigraph.query.exec.aggregate import Grouped, codes_of, distinct_count, group
+from omnigraph.query.exec.columns import contiguous
 from omnigraph.query.exec.evaluate import Values, evaluate, holds
 from omnigraph.query.exec.frame import Frame, Index, Mask, NodeBinding
 from omnigraph.query.exec.join import attach, compact, equal_rows, outer_frame, product, solutions
@@ -293,7 +294,7 @@ class Run:
 
     def _distinct(self, plan: steps.Distinct) -> pa.Table:
         table: pa.Table = self._step(plan.input)
-        codes = [codes_of(_joined(c)) for c in table.columns]
+        codes = [codes_of(contiguous(c)) for c in table.columns]
         groups = group(codes, table.num_rows)
         if groups.count == table.num_rows:
             return table
@@ -318,9 +319,9 @@ class Run:
         for key in plan.keys:
             if not isinstance(key.value, typed.OutputRef):
                 raise InternalError(f"not an output column: {key.value}")
-            values = _joined(table.column(key.value.name))
+            values = contiguous(table.column(key.value.name))
             keys.append(sortable(values, descending=key.descending))
-        ties = [_column_key(_joined(c)) for c in table.columns]
+        ties = [_column_key(contiguous(c)) for c in table.columns]
         return order_rows(keys, ties, table.num_rows, needed)
 
     def _id_key(self, frame: Frame, variable: str) -> Callable[[Index], SortKey]:
@@ -391,12 +392,3 @@ def _plain_counts(outputs: tuple[typed.Output, ...], frame: Frame) -> list[int] 
 
 def _column_key(values: pa.Array) -> Callable[[Index], SortKey]:
     return lambda index: sortable(values.take(pa.array(index)), descending=False)
-
-
-def _joined(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    joined = column.combine_chunks()
-    if isinstance(joined, pa.ChunkedArray):
-        return joined.chunk(0) if joined.num_chunks else pa.array([], column.type)
-    return joined

@@ -74,7 +74,7 @@ def _goes_down(condition: typed.Expr, table: NodeTable, values: Values) -> bool:
         return False
     if all(table.columns.known(c) is not None for c in columns):
         return False
-    if table.rents(columns) or _is_part_found(condition, table, values):
+    if table.asks_index(columns) or _is_part_found(condition, table, values):
         return True
     return not all(table.columns.fits(c) for c in columns)
 
@@ -100,7 +100,7 @@ def _pushed(conditions: Sequence[typed.Expr], table: NodeTable, run: Run) -> Pos
     for condition in down[1:]:
         joined = joined & condition
     found = source.where(joined, [])
-    table.pay({c for condition in conditions for c in _columns(condition)}, found.num_rows)
+    table.add_lookup({c for condition in conditions for c in _columns(condition)}, found.num_rows)
     return source.layout.positions(found["_rowaddr"].to_numpy().astype(np.int64))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
 from threading import RLock
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +28,9 @@ from omnigraph.query.exec.columns import (
     KeptColumn,
     TableColumns,
     TextIndexes,
+    contiguous,
 )
-from omnigraph.query.exec.outputs import result_schema
+from omnigraph.query.exec.outputs import plain, result_schema
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import EdgeTopology, Side
@@ -39,6 +41,7 @@ from omnigraph.storage.indexing import PARTS_ROWS_MIN, IndexKind, IndexSpec, tab
 from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
+T = TypeVar("T", NodeType, EdgeType)
 MODE_VARIABLE = "OMNIGRAPH_TRAVERSAL_MODE"
 SCHEMAS_MAX = 512
 LOOKUP_BATCH = 10_000
@@ -79,19 +82,19 @@ class Caches:
         self.texts = TextIndexes()
         self._spaces: dict[str, VertexSpace] = {}
         self._edges: dict[str, EdgeTopology] = {}
-        self._rents: dict[tuple[str, str], float] = {}
+        self._lookup_costs: dict[tuple[str, str], float] = {}
         """What finding rows by an index has cost so far, in rows that a scan would have read."""
         self._lock = RLock()
 
-    def rents(self, table_path: str, column: str, row_count: int) -> bool:
+    def asks_index(self, table_path: str, column: str, row_count: int) -> bool:
         """Whether an index is asked: until it has cost as much as reading the column once."""
-        return self._rents.get((table_path, column), 0.0) < row_count
+        return self._lookup_costs.get((table_path, column), 0.0) < row_count
 
-    def pay(self, table_path: str, column: str, rows: int) -> None:
+    def add_lookup(self, table_path: str, column: str, rows: int) -> None:
         """An index was asked, and found so many rows."""
         with self._lock:
-            paid = self._rents.get((table_path, column), 0.0)
-            self._rents[table_path, column] = paid + FETCH_COST + rows * FETCHED_ROW_COST
+            cost = self._lookup_costs.get((table_path, column), 0.0)
+            self._lookup_costs[table_path, column] = cost + FETCH_COST + rows * FETCHED_ROW_COST
 
     def space(self, node: NodeType) -> VertexSpace:
         """The numbers of a node type's ids."""
@@ -128,19 +131,17 @@ class World:
 
     def node(self, name: str) -> NodeTable:
         """A node type's table."""
-        found = self._nodes.get(name)
-        if found is None:
+        if name not in self._nodes:
             with self._lock:
-                found = self._nodes.setdefault(name, NodeTable(self, self.catalog.nodes[name]))
-        return found
+                self._nodes.setdefault(name, NodeTable(self, self.catalog.nodes[name]))
+        return self._nodes[name]
 
     def edge(self, name: str) -> EdgeTable:
         """An edge type's table."""
-        found = self._edges.get(name)
-        if found is None:
+        if name not in self._edges:
             with self._lock:
-                found = self._edges.setdefault(name, EdgeTable(self, self.catalog.edges[name]))
-        return found
+                self._edges.setdefault(name, EdgeTable(self, self.catalog.edges[name]))
+        return self._edges[name]
 
     def table(self, graph_type: GraphType) -> Table | None:
         """The pinned version of a type's table; None while it has none."""
@@ -165,28 +166,31 @@ class World:
         """Requests that reading tables has taken so far."""
         return sum(table.reads for table in self.opened)
 
-    def row_count(self, graph_type: GraphType) -> int:
-        """Rows of a type; costs nothing."""
-        return self.snapshot.row_count(graph_type.table_key)
 
+class _TypeTable(Generic[T]):
+    """One type in one snapshot."""
 
-class NodeTable:
-    """One node type in one snapshot."""
-
-    def __init__(self, world: World, node: NodeType) -> None:
-        self.type = node
-        self.row_count = world.row_count(node)
-        self.space = world.caches.space(node)
+    def __init__(self, world: World, graph_type: T) -> None:
+        self.type = graph_type
+        self.row_count = world.snapshot.row_count(graph_type.table_key)
         self._world = world
-        self._found: dict[int, int] = {}
-        """Rows of single vertices, as far as they were looked up."""
-        self._outside: dict[IndexSpec, int] = {}
 
     @cached_property
     def columns(self) -> TableColumns:
         return TableColumns(
             self._world.table(self.type), table_schema(self.type), self._world.caches.kept
         )
+
+
+class NodeTable(_TypeTable[NodeType]):
+    """One node type in one snapshot."""
+
+    def __init__(self, world: World, node: NodeType) -> None:
+        super().__init__(world, node)
+        self.space = world.caches.space(node)
+        self._found: dict[int, int] = {}
+        """Rows of single vertices, as far as they were looked up."""
+        self._outside: dict[IndexSpec, int] = {}
 
     @cached_property
     def all_rows(self) -> Positions:
@@ -231,7 +235,7 @@ class NodeTable:
             return True
         if self._world.mode is TraversalMode.INDEXED:
             return False
-        return self.columns.fits("id") and not self.rents({"id"})
+        return self.columns.fits("id") and not self.asks_index({"id"})
 
     def rows_outside(self, column: str, kind: IndexKind) -> int:
         """Rows that no built index of this kind covers; looked up once."""
@@ -244,27 +248,27 @@ class NodeTable:
             self._outside[spec] = sum(f.live_rows for f in fragments if f.id not in covered)
         return self._outside[spec]
 
-    def rents(self, columns: set[str]) -> bool:
+    def asks_index(self, columns: set[str]) -> bool:
         """Whether rows are found by indexes of these columns."""
         table, caches = self.columns.table, self._world.caches
         if table is None or not columns <= table.indexed_columns:
             return False
-        return all(caches.rents(self.type.table_path, c, self.row_count) for c in columns)
+        return all(caches.asks_index(self.type.table_path, c, self.row_count) for c in columns)
 
     def finds_parts(self, column: str) -> bool:
         """Whether an index is asked which texts of a column contain something."""
         count, caches = self.row_count, self._world.caches
-        if count < PARTS_ROWS_MIN or not caches.rents(self.type.table_path, column, count):
+        if count < PARTS_ROWS_MIN or not caches.asks_index(self.type.table_path, column, count):
             return False
         return self.rows_outside(column, IndexKind.NGRAM) <= count // 2
 
-    def pay(self, columns: set[str], rows: int) -> None:
+    def add_lookup(self, columns: set[str], rows: int) -> None:
         """Indexes of these columns found so many rows."""
         for column in columns:
-            self._world.caches.pay(self.type.table_path, column, rows)
+            self._world.caches.add_lookup(self.type.table_path, column, rows)
 
     def rows_of(self, vertices: Vertices) -> Positions:
-        """Positions of nodes. That each exists is what the write door guarantees."""
+        """Positions of nodes. That each exists is what every write checks."""
         rows = self.pinned.rows(vertices) if self.whole else self._look_up_rows(vertices)
         if len(rows) and rows.min() < 0:
             lost = vertices[(rows < 0) & (vertices >= 0)]
@@ -316,7 +320,7 @@ class NodeTable:
             found = table.among("id", ids.slice(start, LOOKUP_BATCH), ["id"])
             rows.append(table.layout.positions(_addresses(found)))
             texts += found["id"].chunks
-            self.pay({"id"}, found.num_rows)
+            self.add_lookup({"id"}, found.num_rows)
         return (
             np.concatenate(rows),
             pa.concat_arrays(texts) if texts else pa.array([], pa.string()),
@@ -333,24 +337,16 @@ class NodeTable:
         return lookup[np.searchsorted(unique, vertices)]
 
 
-class EdgeTable:
+class EdgeTable(_TypeTable[EdgeType]):
     """One edge type in one snapshot."""
 
     def __init__(self, world: World, edge: EdgeType) -> None:
-        self.type = edge
-        self.row_count = world.row_count(edge)
-        self._world = world
+        super().__init__(world, edge)
         self.source = world.node(edge.source)
         self.target = world.node(edge.target)
         self.topology = world.caches.edges(edge, self.source.type, self.target.type)
         self._whole: dict[tuple[Side, bool], Adjacency] = {}
         """Adjacencies of all edges that this snapshot has used."""
-
-    @cached_property
-    def columns(self) -> TableColumns:
-        return TableColumns(
-            self._world.table(self.type), table_schema(self.type), self._world.caches.kept
-        )
 
     def rows_of(self, addresses: Addresses) -> Positions:
         """Positions of edges; ``NOTHING`` stays itself."""
@@ -374,9 +370,7 @@ class EdgeTable:
             return found
         table = self.columns.table
         if table is None or not self.row_count:
-            return (
-                Adjacency.of_edges(Pairs.none()) if per_edge else Adjacency.of_pairs(Pairs.none())
-            )
+            return _small(Pairs.none(), per_edge=per_edge)
         if self._by_adjacency(table, side, len(origins), per_edge=per_edge):
             if not self.topology.has(table.name, side, per_edge=per_edge):
                 for end in (self.source, self.target):
@@ -401,12 +395,12 @@ class EdgeTable:
         needed = {"out": {"src"}, "in": {"dst"}, "both": {"src", "dst"}}[side]
         if not needed <= table.indexed_columns:
             return True
-        # Rent or buy: lookups until they have cost as much as the adjacency would have. Then the
-        # whole is at most twice what the better of the two would have been.
+        # Lookups until they have cost as much as the adjacency would have (ski rental): the sum is
+        # at most twice what the better of the two would have been.
         degree = self.row_count / max(1, self.ends(side)[0].row_count)
-        self.topology.rent += len(needed) * LOOKUP_START_COST
-        self.topology.rent += origins * (1 + degree) * LOOKUP_COST
-        return self.topology.rent >= self.row_count
+        self.topology.lookup_cost += len(needed) * LOOKUP_START_COST
+        self.topology.lookup_cost += origins * (1 + degree) * LOOKUP_COST
+        return self.topology.lookup_cost >= self.row_count
 
     def _look_up(self, table: Table, side: Side, origins: Vertices) -> Pairs:
         """The edges of some origins, from Lance."""
@@ -427,8 +421,7 @@ class EdgeTable:
     def _fetch(self, table: Table, column: str, ids: pa.StringArray) -> Pairs:
         parts: list[Pairs] = []
         for start in range(0, len(ids), LOOKUP_BATCH):
-            some = ids.slice(start, LOOKUP_BATCH)
-            found = table.among(column, some, ["src", "dst"])
+            found = table.among(column, ids.slice(start, LOOKUP_BATCH), ["src", "dst"])
             parts.append(
                 Pairs(
                     sources=self.source.space.intern(_texts(found["src"])),
@@ -448,8 +441,4 @@ def _addresses(found: pa.Table) -> Addresses:
 
 
 def _texts(values: pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-        if isinstance(values, pa.ChunkedArray):
-            return values.chunk(0) if values.num_chunks else pa.array([], pa.string())
-    return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values
+    return plain(contiguous(values) if isinstance(values, pa.ChunkedArray) else values)

@@ -181,8 +181,7 @@ class Bodies(Clauses):
                 hint = f"write `{token.text.lower()}`"
                 message = f"{token} is no word of the language"
                 self.complain(SyntaxCode.FOREIGN_OPERATOR, token.span, message, hint=hint)
-            self.cursor.take()
-            direction = ast.Name(text=token.text, span=token.span)
+            direction = self.cursor.take().name
         span = start.to(self.cursor.last_span)
         return ast.Ordering(key=key, direction=direction, span=span)
 

@@ -187,8 +187,7 @@ class Expressions(ParserState, ABC):
         self.cursor.take()
         if not self.cursor.at_punct("."):
             return ast.Variable(name=token.text[1:], span=token.span)
-        variable = ast.Name(text=token.text[1:], span=token.span)
-        return self._property_of(variable)
+        return self._property_of(token.name)
 
     def _property_of(self, variable: ast.Name) -> ast.PropertyRef:
         self.cursor.take()
@@ -254,16 +253,10 @@ class Expressions(ParserState, ABC):
         opener = self.cursor.take()
         self.enter(opener)
         distinct = self._accept_distinct()
-        args: list[ast.Expr] = []
-        if not self.cursor.at_punct(")"):
-            args.append(self.expression())
-            while self.cursor.accept_punct(","):
-                args.append(self.expression())
-        if not self.cursor.accept_punct(")"):
-            self.fail("`,` or `)`")
+        args = self.listed(self.expression, ")")
         self.leave()
         span = function.span.to(self.cursor.last_span)
-        return ast.Call(function=function, args=tuple(args), distinct=distinct, span=span)
+        return ast.Call(function=function, args=args, distinct=distinct, span=span)
 
     def _accept_distinct(self) -> bool:
         following = self.cursor.peek()
@@ -284,15 +277,9 @@ class Expressions(ParserState, ABC):
     def _list(self, opener: Token) -> ast.ListLiteral:
         self.enter(opener)
         self.cursor.take()
-        items: list[ast.Expr] = []
-        if not self.cursor.at_punct("]"):
-            items.append(self.expression())
-            while self.cursor.accept_punct(","):
-                items.append(self.expression())
-        if not self.cursor.accept_punct("]"):
-            self.fail("`,` or `]`")
+        items = self.listed(self.expression, "]")
         self.leave()
-        return ast.ListLiteral(items=tuple(items), span=opener.span.to(self.cursor.last_span))
+        return ast.ListLiteral(items=items, span=opener.span.to(self.cursor.last_span))
 
     def _number(self, start: Token, *, negative: bool) -> ast.IntLiteral | ast.FloatLiteral:
         token = self.cursor.here

@@ -109,7 +109,7 @@ class _TokenRepair:
         span = Span(start=problem.span.start, end=closing + 1)
         value = self.text[span.start + 1 : closing]
         self._replace(TokenKind.STRING, value, span)
-        hint = problem.hint
+        hint = problem.help.get("hint")
         if '"' not in value and "\\" not in value and value.isprintable():
             hint = f'write "{value}"'
         self._add(SyntaxCode.ILLEGAL_CHARACTER, span, problem.message, hint)
@@ -122,7 +122,7 @@ class _TokenRepair:
             return
         span = problem.span.to(word.span)
         self._replace(TokenKind.VARIABLE, f"${word.text}", span)
-        hint = problem.hint
+        hint = problem.help.get("hint")
         if word.kind is TokenKind.WORD:
             lowered = f"{word.text[0].lower()}{word.text[1:]}"
             hint = f"variables start with a lower-case letter: `${lowered}`"
@@ -165,13 +165,7 @@ class _TokenRepair:
         self.new.append(Token(kind=kind, text=text, span=span))
 
     def _report(self, problem: LexicalProblem) -> None:
-        self.findings.add(
-            _CODES[problem.kind],
-            problem.span,
-            problem.message,
-            expected=problem.expected,
-            hint=problem.hint,
-        )
+        self.findings.add(_CODES[problem.kind], problem.span, problem.message, **problem.help)
 
     def _add(self, code: SyntaxCode, span: Span, message: str, hint: str | None) -> None:
         self.findings.add(code, span, message, hint=hint)

@@ -123,14 +123,7 @@ class Queries(Bodies):
             )
             return ()
         self.cursor.expect_punct("(")
-        params: list[ast.Param] = []
-        if not self.cursor.at_punct(")"):
-            params.append(self._param())
-            while self.cursor.accept_punct(","):
-                params.append(self._param())
-        if not self.cursor.accept_punct(")"):
-            self.fail("`,` or `)`")
-        return tuple(params)
+        return self.listed(self._param, ")")
 
     def _param(self) -> ast.Param:
         name = self.variable("a parameter such as `$name: String`")
@@ -145,8 +138,7 @@ class Queries(Bodies):
             self.fail("a type", hint="a parameter for an enum is a `String`")
         if self.cursor.here.kind is not TokenKind.WORD:
             self.fail("a type such as `String`, `I64` or `Date`")
-        word = self.cursor.take()
-        base = ast.Name(text=word.text, span=word.span)
+        base = self.cursor.take().name
         vector_size = None
         if is_list:
             if self.cursor.at_punct("?"):

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from itertools import accumulate
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, Unpack
 
 from omnigraph.lang.cursor import Cursor, ParseFailure, Token, TokenKind
-from omnigraph.lang.source import Span
+from omnigraph.lang.source import Help, Span
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast
 from omnigraph.query.codes import QueryFindings
@@ -60,18 +60,10 @@ class ParserState:
 
     # -- complaints ------------------------------------------------------------------------------
 
-    def complain(
-        self,
-        code: SyntaxCode,
-        span: Span,
-        message: str,
-        *,
-        expected: str | None = None,
-        hint: str | None = None,
-    ) -> None:
+    def complain(self, code: SyntaxCode, span: Span, message: str, **help: Unpack[Help]) -> None:
         """Report a mistake whose meaning is clear; reading goes on as if it were put right."""
         self._reported_at = span.start
-        self.findings.add(code, span, message, expected=expected, hint=hint)
+        self.findings.add(code, span, message, **help)
 
     def fail(
         self,
@@ -90,9 +82,7 @@ class ParserState:
         if failure.span.start in self._holes or failure.span.start == self._reported_at:
             return
         code = SyntaxCode(failure.code) if failure.code else SyntaxCode.UNEXPECTED_TOKEN
-        self.complain(
-            code, failure.span, failure.message, expected=failure.expected, hint=failure.hint
-        )
+        self.complain(code, failure.span, failure.message, **failure.help)
 
     # -- nesting ---------------------------------------------------------------------------------
 
@@ -135,8 +125,7 @@ class ParserState:
             )
         elif not token.is_identifier:
             self.fail(what, hint=hint)
-        self.cursor.take()
-        return ast.Name(text=token.text, span=token.span)
+        return self.cursor.take().name
 
     def type_name(self, what: str) -> ast.Name:
         """A word that starts with an upper-case letter."""
@@ -152,8 +141,7 @@ class ParserState:
             )
         elif not token.is_type_name:
             self.fail(what)
-        self.cursor.take()
-        return ast.Name(text=token.text, span=token.span)
+        return self.cursor.take().name
 
     def variable(self, what: str) -> ast.Name:
         """A variable; a word without its dollar sign counts as one."""
@@ -162,8 +150,7 @@ class ParserState:
             self.dollar_missing(token)
         elif token.kind is not TokenKind.VARIABLE:
             self.fail(what)
-        self.cursor.take()
-        return ast.Name(text=token.text.removeprefix("$"), span=token.span)
+        return self.cursor.take().name
 
     def dollar_missing(self, token: Token) -> None:
         self.complain(
@@ -184,6 +171,13 @@ class ParserState:
         """A hint if the current token nearly is one of these words."""
         token = self.cursor.here
         return did_you_mean(token.text, words) if token.kind is TokenKind.WORD else None
+
+    def listed(self, item: Callable[[], T], closer: str) -> tuple[T, ...]:
+        """`item, item … closer`; there may be no item."""
+        items = () if self.cursor.at_punct(closer) else self.cursor.separated(item)
+        if not self.cursor.accept_punct(closer):
+            self.fail(f"`,` or `{closer}`")
+        return items
 
     # -- items of a block ------------------------------------------------------------------------
 

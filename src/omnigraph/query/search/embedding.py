@@ -67,18 +67,18 @@ def embed_query(
     return narrow
 
 
-def _numbers(vectors: Sequence[Sequence[float]], who: str) -> npt.NDArray[np.float64]:
+def _numbers(vectors: Sequence[Sequence[float]], subject: str) -> npt.NDArray[np.float64]:
     """The one vector that was asked for."""
     if len(vectors) != 1:
         raise UsageError(
-            f"{who} gave {len(vectors)} vectors for one text",
+            f"{subject} gave {len(vectors)} vectors for one text",
             hint="`embed` returns one vector per text",
         )
     try:
         return np.asarray(vectors[0], np.float64)
     except (TypeError, ValueError) as problem:
         raise UsageError(
-            f"{who} gave something that is not a list of numbers: {problem}",
+            f"{subject} gave something that is not a list of numbers: {problem}",
             hint="`embed` returns one sequence of numbers per text",
         ) from problem
 

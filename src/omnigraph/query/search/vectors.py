@@ -37,16 +37,6 @@ _PICKED = 12
 _BLOCK_ROWS = 1024
 
 
-def nearest(
-    column: pa.ChunkedArray | pa.Array,
-    query: Vector,
-    rows: npt.NDArray[np.integer] | None,
-    k: int | None,
-) -> tuple[Rows, Distances]:
-    """``VectorColumn.nearest`` for a column that is asked once."""
-    return VectorColumn.build(column).nearest(query, rows, k)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VectorColumn:
     """The vectors of a column as a matrix, without null rows."""

@@ -69,7 +69,7 @@ class EdgeTopology:
         self._parts: dict[tuple[str, ...], _Part] = {}
         self._versions: OrderedDict[TableVersion, _Known] = OrderedDict()
         self._lock = RLock()
-        self.rent = 0.0
+        self.lookup_cost = 0.0
         """What lookups have cost so far, in edges that an adjacency would have taken in."""
         self.builds = 0
         """How often an adjacency was sorted from all edges."""

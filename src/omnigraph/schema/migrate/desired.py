@@ -9,8 +9,10 @@ later is another life. Hints are read from the text and are not part of the cata
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from omnigraph.errors import Diagnostic, InternalError
 from omnigraph.lang.source import Source
@@ -71,6 +73,19 @@ def resolve(
 
 
 Owner = GraphType | InterfaceType
+T = TypeVar("T", bound=GraphType | Property)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Names(Generic[T]):
+    """The types of a kind, or the properties of an owner."""
+
+    known: Mapping[str, T]
+    """What the accepted schema has, by name."""
+    declared: set[str]
+    """Names of the desired schema."""
+    taken: set[int] = field(default_factory=set[int])
+    """What was renamed."""
 
 
 class _Continued:
@@ -82,15 +97,11 @@ class _Continued:
         self._accepted = accepted
         self._first = self.next_free = first
         self._interfaces = {i.name.text: i for i in schema.interfaces}
-        self._declared: dict[EntityKind, set[str]] = {
-            "node": {n.name.text for n in schema.nodes},
-            "edge": {e.name.text for e in schema.edges},
+        self._types: dict[EntityKind, _Names[Any]] = {
+            "node": _Names(known=accepted.nodes, declared={n.name.text for n in schema.nodes}),
+            "edge": _Names(known=accepted.edges, declared={e.name.text for e in schema.edges}),
         }
-        self._taken_types: set[int] = set()
-        self._owners: dict[int, Owner | None] = {}
-        self._names: dict[int, set[str]] = {}
-        """Property names that each owner declares."""
-        self._taken: dict[int, set[int]] = {}
+        self._owners: dict[int, tuple[Owner | None, _Names[Property]]] = {}
         self.findings = SchemaFindings(source)
         self.warnings = SchemaFindings(source)
         self.backfills: dict[int, Backfill] = {}
@@ -104,21 +115,22 @@ class _Continued:
         return self.next_free if self.next_free > self._first else self._accepted.next_id
 
     def interface_id(self, decl: ast.InterfaceDecl) -> int:
-        return self._own(
-            self._accepted.interfaces.get(decl.name.text),
-            {p.name.text for p in decl.properties},
-        )
+        return self._own(self._accepted.interfaces.get(decl.name.text), decl.properties)
 
     def type_ids(self, kind: EntityKind, decl: ast.NodeDecl | ast.EdgeDecl) -> tuple[int, int]:
-        found = self._continued_type(kind, decl)
+        hint = annotation(decl, "rename_from")
+        unknown = partial(self._report_unknown_type, kind)
+        found = self._continued(self._types[kind], decl.name, hint, f"{kind} type", unknown)
         is_node = isinstance(decl, ast.NodeDecl)
         properties = expand(decl, self._interfaces).properties if is_node else decl.properties
-        number = self._own(found, {p.name.text for p in properties})
+        number = self._own(found, properties)
         return number, found.incarnation if found is not None else self._new()
 
     def property_id(self, owner_id: int, decl: ast.PropertyDecl) -> int:
-        owner = self._owners[owner_id]
-        found = self._continued_property(owner_id, owner, decl)
+        owner, names = self._owners[owner_id]
+        hint = annotation(decl, "rename_from")
+        unknown = partial(self._report_unknown_property, owner, decl)
+        found = self._continued(names, decl.name, hint, "property", unknown)
         number = found.id if found is not None else self._new()
         self._read_backfill(number, owner, found, decl)
         if found is not None and found.backfill is not None and _holds_on(found, decl):
@@ -132,35 +144,42 @@ class _Continued:
         self.next_free += 1
         return self.next_free - 1
 
-    def _own(self, found: Owner | None, names: set[str]) -> int:
+    def _own(self, found: Owner | None, declared: Iterable[ast.PropertyDecl]) -> int:
         number = found.id if found is not None else self._new()
-        self._owners[number], self._names[number] = found, names
-        self._taken[number] = set()
+        known = {} if found is None else {p.name: p for p in found.properties}
+        names = _Names(known=known, declared={p.name.text for p in declared})
+        self._owners[number] = found, names
         return number
 
-    # -- types -----------------------------------------------------------------------------------
+    # -- names -----------------------------------------------------------------------------------
 
-    def _continued_type(
-        self, kind: EntityKind, decl: ast.NodeDecl | ast.EdgeDecl
-    ) -> GraphType | None:
-        known = self._accepted.nodes if kind == "node" else self._accepted.edges
-        hint = next((a for a in decl.annotations if a.name.text == "rename_from"), None)
-        same = known.get(decl.name.text)
+    def _continued(
+        self,
+        names: _Names[T],
+        name: ast.Name,
+        hint: ast.AnnotationDecl | None,
+        what: str,
+        unknown: Callable[[ast.AnnotationDecl, str], None],
+    ) -> T | None:
+        """What a declaration continues: its name says it, or its ``@rename_from``."""
+        same = names.known.get(name.text)
         if same is not None:
-            self._warn_of_hint(hint)
+            if hint is not None:
+                message = "the graph has this name already; the hint says nothing any more"
+                self.warnings.add(HintCode.RENAME_USELESS, hint.span, message)
             return same
         if hint is None or hint.value is None:
             return None
         old = hint.value.text
-        found = known.get(old)
+        found = names.known.get(old)
         if found is None:
-            self._report_unknown_type(kind, hint, old)
-        elif old in self._declared[kind] or found.id in self._taken_types:
-            message = f"{kind} type `{old}` goes on as another declaration"
+            unknown(hint, old)
+        elif old in names.declared or found.id in names.taken:
+            message = f"{what} `{old}` goes on as another declaration"
             self.findings.add(HintCode.RENAME_TAKEN, hint.span, message)
             return None
         else:
-            self._taken_types.add(found.id)
+            names.taken.add(found.id)
         return found
 
     def _report_unknown_type(self, kind: EntityKind, hint: ast.AnnotationDecl, old: str) -> None:
@@ -169,36 +188,9 @@ class _Continued:
             message = f"`{old}` is no {kind} type of the graph"
             self.findings.add(HintCode.RENAME_OTHER_KIND, hint.span, message)
             return
-        known = self._accepted.nodes if kind == "node" else self._accepted.edges
         message = f"the graph has no {kind} type `{old}`"
-        self.findings.add(
-            HintCode.RENAME_UNKNOWN, hint.span, message, hint=did_you_mean(old, known)
-        )
-
-    # -- properties ------------------------------------------------------------------------------
-
-    def _continued_property(
-        self, owner_id: int, owner: Owner | None, decl: ast.PropertyDecl
-    ) -> Property | None:
-        hint = annotation(decl, "rename_from")
-        known = {} if owner is None else {p.name: p for p in owner.properties}
-        same = known.get(decl.name.text)
-        if same is not None:
-            self._warn_of_hint(hint)
-            return same
-        if hint is None or hint.value is None:
-            return None
-        old = hint.value.text
-        found = known.get(old)
-        if found is None:
-            self._report_unknown_property(owner, decl, hint, old)
-        elif old in self._names[owner_id] or found.id in self._taken[owner_id]:
-            message = f"property `{old}` goes on as another declaration"
-            self.findings.add(HintCode.RENAME_TAKEN, hint.span, message)
-            return None
-        else:
-            self._taken[owner_id].add(found.id)
-        return found
+        meant = did_you_mean(old, self._types[kind].known)
+        self.findings.add(HintCode.RENAME_UNKNOWN, hint.span, message, hint=meant)
 
     def _report_unknown_property(
         self,
@@ -221,11 +213,6 @@ class _Continued:
             f"`{owner.name}` has no property `{old}` in the graph",
             hint=did_you_mean(old, names) or (moved if elsewhere else None),
         )
-
-    def _warn_of_hint(self, hint: ast.AnnotationDecl | None) -> None:
-        if hint is not None:
-            message = "the graph has this name already; the hint says nothing any more"
-            self.warnings.add(HintCode.RENAME_USELESS, hint.span, message)
 
     # -- values ----------------------------------------------------------------------------------
 

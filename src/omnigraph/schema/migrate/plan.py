@@ -102,11 +102,14 @@ class _Planner:
         old_interfaces = {i.id: i for i in self._accepted.interfaces.values()}
         for interface in self._desired.catalog.interfaces.values():
             before = old_interfaces.pop(interface.id, None)
-            yield from self._interface(before, interface)
+            if before is None:
+                yield self._added(interface)
+            else:
+                yield from PropertySteps(self._desired, before, interface, row_count=0).steps()
         old = {(t.id, t.incarnation): t for t in self._accepted.types()}
         for after in self._desired.catalog.types():
             was = old.pop((after.id, after.incarnation), None)
-            yield from self._added(after) if was is None else self._changed(was, after)
+            yield from (self._added(after),) if was is None else self._changed(was, after)
         # Edges before the nodes that they run between.
         for gone in sorted(old.values(), key=lambda t: t.kind == "node"):
             yield self._dropped(gone)
@@ -120,17 +123,8 @@ class _Planner:
 
     # -- whole types -----------------------------------------------------------------------------
 
-    def _interface(self, before: InterfaceType | None, after: InterfaceType) -> Iterator[Step]:
-        if before is None:
-            yield self._added_step(after)
-            return
-        yield from PropertySteps(self._desired, before, after, row_count=0).steps()
-
-    def _added(self, after: GraphType) -> Iterator[Step]:
-        yield self._added_step(after)
-
     @staticmethod
-    def _added_step(after: GraphType | InterfaceType) -> Step:
+    def _added(after: GraphType | InterfaceType) -> Step:
         return Step(
             kind=StepKind.ADD_TYPE,
             entity_kind=owner_kind(after),

@@ -82,7 +82,7 @@ class PropertySteps:
 
     def _step(self, prop: Property, kind: StepKind, **parts: Any) -> Step:
         if not self._stored:
-            # An interface has no rows; what it brings into nodes is told there.
+            # An interface has no rows; what it brings into nodes is a step of these.
             parts = {k: v for k, v in parts.items() if k in ("before", "after")}
         return Step(
             kind=kind,

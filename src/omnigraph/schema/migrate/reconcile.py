@@ -51,7 +51,7 @@ class SchemaChoices:
     things: Mapping[int, Prefer] = field(default_factory=dict[int, Prefer])
     """For conflicts about a type, with its properties, or about one property; by number."""
     facts: Mapping[tuple[int, Fact], Prefer] = field(default_factory=dict[tuple[int, Fact], Prefer])
-    """Whose fact is taken although only one side changed it."""
+    """The side whose fact is taken although only one side changed it."""
     kept: frozenset[int] = frozenset()
     """What goes on although a side dropped it."""
 
@@ -89,7 +89,7 @@ class Reconciled:
     revived: Mapping[int, Prefer] = field(default_factory=dict[int, Prefer])
     """What goes on although a side dropped it, with the side that has it."""
     is_schema: bool = True
-    """Whether it compiles. If not, it shows what it would have, which is told as a conflict."""
+    """Whether it compiles. If not, it shows what it would have, which is reported as a conflict."""
     numbers_used: int = 0
     """How many numbers are new: properties that an interface of one side brings to a node of the
     other."""
@@ -295,8 +295,8 @@ class _Merge:
 
     def _referring(self, merged: Things) -> Things | None:
         """The same without something that refers to what is gone, or with that; None if all is
-        well, or told as conflicts."""
-        told: list[tuple[Thing, str]] = []
+        there, or reported as conflicts."""
+        missing: list[tuple[Thing, str]] = []
         for thing in merged.values():
             for fact, number in _references(thing):
                 if number in merged:
@@ -307,12 +307,12 @@ class _Merge:
                     gone = self._ours.get(number) or self._theirs.get(number)
                     what = self._named(gone) if gone is not None else str(number)
                     message = f"{self._named(thing)} needs {what}, which the other side dropped"
-                    told.append((thing, message))
+                    missing.append((thing, message))
                 elif side == has:
                     return self._with(merged, number, has)
                 else:
                     return _without(merged, thing, fact)
-        for thing, message in told:
+        for thing, message in missing:
             self._conflict(thing, message)
         return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.lang.source import ExplainedCode
 from omnigraph.schema.catalog import Backfill
 from omnigraph.schema.migrate.facts import ConstraintRule, Fact, Thing
 
@@ -61,37 +62,21 @@ class DropMode(StrEnum):
     """It is deleted right after the publish. Other branches and tags keep theirs."""
 
 
-class LintCode(StrEnum):
+class LintCode(ExplainedCode):
     """Stable codes of risky steps: DS destroys data, MF may fail on data."""
 
-    DROP_NODE = "OG-DS-102"
-    DROP_EDGE = "OG-DS-103"
-    DROP_PROPERTY = "OG-DS-104"
-    DROP_VECTOR = "OG-DS-105"
-    REQUIRED_PROPERTY = "OG-MF-103"
-    REQUIRED_NOW = "OG-MF-104"
-    NARROWED_ENUM = "OG-MF-105"
-    TYPE_CHANGED = "OG-MF-106"
-    NEW_RULE = "OG-MF-107"
-    ENDPOINTS = "OG-MF-108"
-    KEY_CHANGED = "OG-MF-109"
-    EMBED_CHANGED = "OG-MF-110"
-
-
-LINT_EXPLANATIONS: dict[LintCode, str] = {
-    LintCode.DROP_NODE: "a node type is dropped with its rows",
-    LintCode.DROP_EDGE: "an edge type is dropped with its rows",
-    LintCode.DROP_PROPERTY: "a property is dropped with its values",
-    LintCode.DROP_VECTOR: "a vector is dropped, which is expensive to make again",
-    LintCode.REQUIRED_PROPERTY: "a required property is new: rows need a value for it",
-    LintCode.REQUIRED_NOW: "a property may not be null any more: rows need a value for it",
-    LintCode.NARROWED_ENUM: "an enum loses values, or a text becomes an enum: rows are checked",
-    LintCode.TYPE_CHANGED: "a property has another type",
-    LintCode.NEW_RULE: "a rule is new or stricter: rows are checked",
-    LintCode.ENDPOINTS: "an edge runs between other types: rows are checked",
-    LintCode.KEY_CHANGED: "a key changes, and with it every id",
-    LintCode.EMBED_CHANGED: "a vector is the embedding of something else than before",
-}
+    DROP_NODE = "OG-DS-102", "a node type is dropped with its rows"
+    DROP_EDGE = "OG-DS-103", "an edge type is dropped with its rows"
+    DROP_PROPERTY = "OG-DS-104", "a property is dropped with its values"
+    DROP_VECTOR = "OG-DS-105", "a vector is dropped, which is expensive to make again"
+    REQUIRED_PROPERTY = "OG-MF-103", "a required property is new: rows need a value for it"
+    REQUIRED_NOW = "OG-MF-104", "a property may not be null any more: rows need a value for it"
+    NARROWED_ENUM = "OG-MF-105", "an enum loses values, or a text becomes an enum: rows are checked"
+    TYPE_CHANGED = "OG-MF-106", "a property has another type"
+    NEW_RULE = "OG-MF-107", "a rule is new or stricter: rows are checked"
+    ENDPOINTS = "OG-MF-108", "an edge runs between other types: rows are checked"
+    KEY_CHANGED = "OG-MF-109", "a key changes, and with it every id"
+    EMBED_CHANGED = "OG-MF-110", "a vector is the embedding of something else than before"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

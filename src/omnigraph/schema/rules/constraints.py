@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from omnigraph.lang.suggest import did_you_mean
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.catalog import INTEGER_RANGES, PropertyType, Scalar
 from omnigraph.schema.codes import SchemaCode, SchemaFindings
 from omnigraph.schema.resolve import (
-    INTEGER_LIMITS,
     ExpandedNode,
     Group,
     as_name,
@@ -213,8 +212,8 @@ def _check_range(
 
 
 def _bound_hint(scalar: Scalar) -> str:
-    if scalar in INTEGER_LIMITS:
-        low, high = INTEGER_LIMITS[scalar]
+    if scalar in INTEGER_RANGES:
+        low, high = INTEGER_RANGES[scalar]
         return f"bounds of `{scalar}` are whole numbers from {low} to {high}"
     largest = "3.4e+38" if scalar is Scalar.F32 else "1.8e+308"
     return f"the largest `{scalar}` is about {largest}; leave a bound out to have none"

@@ -123,7 +123,7 @@ def check_id_of_node(node: ExpandedNode, findings: SchemaFindings) -> None:
         if p.name.text == "id" and not (_is_string(p) and key == [("id",)]):
             _report_id(node.decl.name, p.name, findings)
     for i in node.injected:
-        # Its own type and annotation are judged at the interface.
+        # Its own type and annotation are checked at the interface.
         inherits_key = annotation(i.property, "key") is not None
         if i.property.name.text == "id" and inherits_key and key != [("id",)]:
             _report_id(node.decl.name, i.interface, findings)

@@ -1,4 +1,4 @@
-"""Columns in memory: rent or buy, eviction, and the same values whatever was decided."""
+"""Columns in memory: single rows or the whole column, eviction, and the same values whatever was decided."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def array(*places: int) -> np.ndarray:
     return np.array(places, np.int64)
 
 
-def test_a_small_column_is_bought_at_once(people):
+def test_a_small_column_is_read_whole_at_once(people):
     table, columns = noted(people)
     assert columns.take("age", array(5, -1, 5)).to_pylist() == [
         people[1][5]["age"],
@@ -88,7 +88,7 @@ def test_a_small_column_is_bought_at_once(people):
     assert table.whole == ["age"], "and kept"
 
 
-def test_single_rows_are_rented_until_they_have_cost_the_column(people, monkeypatch):
+def test_single_rows_are_fetched_until_they_have_cost_the_column(people, monkeypatch):
     monkeypatch.setattr(module, "SMALL_BYTES", 0)
     monkeypatch.setattr(module, "FETCH_COST", 20)
     monkeypatch.setattr(module, "FETCHED_ROW_COST", 1)
@@ -97,14 +97,16 @@ def test_single_rows_are_rented_until_they_have_cost_the_column(people, monkeypa
         assert columns.take("age", array(i)).to_pylist() == [people[1][i]["age"]]
     assert (table.whole, len(table.fetched)) == ([], 4)
     assert columns.take("age", array(9)).to_pylist() == [people[1][9]["age"]]
-    assert (table.whole, len(table.fetched)) == (["age"], 4), "84 was paid, the fifth buys"
-    # Each column pays its own rent; many rows at once pay at once.
+    assert (table.whole, len(table.fetched)) == (["age"], 4), (
+        "four cost 84, the fifth reads it whole"
+    )
+    # Each column has its own cost; many rows at once cost as much at once.
     columns.take("city", array(1))
     columns.take("city", np.arange(80))
     assert table.whole == ["age", "city"]
 
 
-def test_a_column_too_large_is_always_rented(people):
+def test_a_column_too_large_is_always_fetched(people):
     table, columns = noted(people, bytes_max=module.PART_MAX * ROWS * 8 - 1)
     assert not columns.fits("age")
     for _ in range(3):

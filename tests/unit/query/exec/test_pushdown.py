@@ -31,9 +31,9 @@ from hypothesis import given, settings
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import holds
 from omnigraph.query.exec.pushdown import to_lance_filter
-from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import PropertyType, Scalar
+from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.layout import FILE_FORMAT, physical_table
 
 LENGTH = 60

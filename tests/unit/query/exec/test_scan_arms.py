@@ -155,7 +155,7 @@ def test_once_a_column_is_in_memory_lance_is_not_asked(root, lance_filters, monk
         assert len(lance_filters) == before
 
 
-# ---------------------------------------------------------------- traversal: rent or buy
+# ---------------------------------------------------------------- traversal: lookups or all edges
 
 CHAIN = "node N { name: String @key }\nedge Next: N -> N"
 LENGTH = 200
@@ -185,10 +185,10 @@ def step(graph, number: int) -> str:
 def test_without_an_index_the_adjacency_is_built_at_once(chain):
     with omnigraph.open(chain) as graph:
         assert step(graph, 3) == "n4"
-        assert (topology(graph).builds, topology(graph).rent) == (1, 0.0)
+        assert (topology(graph).builds, topology(graph).lookup_cost) == (1, 0.0)
 
 
-def test_with_an_index_lookups_are_rented_until_they_have_cost_the_adjacency(
+def test_with_an_index_edges_are_looked_up_until_they_have_cost_the_adjacency(
     chain, monkeypatch, lance_filters
 ):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"id", "src", "dst"}))
@@ -199,25 +199,27 @@ def test_with_an_index_lookups_are_rented_until_they_have_cost_the_adjacency(
     with omnigraph.open(chain) as graph:
         edges = LENGTH - 1
         cost = 10 + (1 + edges / LENGTH) * 5
-        rented = 0
-        while topology_rent(graph) + cost < edges:
-            assert step(graph, rented) == f"n{rented + 1}"
-            rented += 1
-            assert topology(graph).rent == pytest.approx(rented * cost)
+        lookups = 0
+        while cost_so_far(graph) + cost < edges:
+            assert step(graph, lookups) == f"n{lookups + 1}"
+            lookups += 1
+            assert topology(graph).lookup_cost == pytest.approx(lookups * cost)
             assert topology(graph).builds == 0
-        assert rented == 9
+        assert lookups == 9
         # A lookup of the start, of its edges, and of the node at the other end.
-        assert len(lance_filters) <= 3 * rented
+        assert len(lance_filters) <= 3 * lookups
         assert step(graph, 50) == "n51"
         assert topology(graph).builds == 1
         before = len(lance_filters)
         assert step(graph, 51) == "n52"
         assert topology(graph).builds == 1
-        assert topology(graph).rent == pytest.approx((rented + 1) * cost), "no rent once bought"
+        assert topology(graph).lookup_cost == pytest.approx((lookups + 1) * cost), (
+            "no cost once all edges are in memory"
+        )
         assert len(lance_filters) - before <= 2, "the edges come from memory"
 
 
-def test_an_adjacency_that_costs_less_than_one_lookup_is_bought_at_once(chain, monkeypatch):
+def test_an_adjacency_that_costs_less_than_one_lookup_is_built_at_once(chain, monkeypatch):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"id", "src", "dst"}))
     assert LENGTH < world_module.LOOKUP_START_COST
     with omnigraph.open(chain) as graph:
@@ -225,9 +227,9 @@ def test_an_adjacency_that_costs_less_than_one_lookup_is_bought_at_once(chain, m
         assert topology(graph).builds == 1
 
 
-def topology_rent(graph) -> float:
+def cost_so_far(graph) -> float:
     found = list(graph._engine._caches._edges.values())
-    return found[0].rent if found else 0.0
+    return found[0].lookup_cost if found else 0.0
 
 
 def test_only_the_index_of_the_asked_side_counts(chain, monkeypatch):

@@ -12,8 +12,8 @@ from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.mutate.run import Affected, apply
-from omnigraph.schema import compile_schema
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema.compile import compile_schema
 from omnigraph.testing.committed import MemoryState, RecordedRead
 from omnigraph.write.txn import GraphDelta
 

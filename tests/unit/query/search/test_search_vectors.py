@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InternalError
 from omnigraph.query.search import vectors
-from omnigraph.query.search.vectors import VectorColumn, nearest
+from omnigraph.query.search.vectors import VectorColumn
 
 Matrix = npt.NDArray[np.float32]
 
@@ -46,7 +46,7 @@ def clouds(draw: st.DrawFn) -> tuple[Matrix, npt.NDArray[np.float32]]:
 @given(clouds())
 def test_distances_are_squared_and_exact(cloud: tuple[Matrix, npt.NDArray[np.float32]]) -> None:
     matrix, query = cloud
-    rows, distances = nearest(column_of(matrix), query, None, None)
+    rows, distances = VectorColumn.build(column_of(matrix)).nearest(query, None, None)
     assert sorted(rows.tolist()) == list(range(len(matrix)))
     pairs = list(zip(distances.tolist(), rows.tolist(), strict=True))
     assert pairs == sorted(pairs)
@@ -77,7 +77,7 @@ def test_the_k_nearest_are_the_first_of_all(
         patch.setattr(vectors, "_PICKED", data.draw(st.sampled_from([0, 12, 10**6])))
         patch.setattr(vectors, "_BLOCK_ROWS", data.draw(st.sampled_from([1, 7, 1024])))
         rows, distances = column.nearest(query, given_rows, k)
-    all_rows, all_distances = nearest(column_of(matrix), query, None, None)
+    all_rows, all_distances = VectorColumn.build(column_of(matrix)).nearest(query, None, None)
     wanted = [
         (row, distance)
         for row, distance in zip(all_rows.tolist(), all_distances.tolist(), strict=True)
@@ -90,14 +90,18 @@ def test_the_k_nearest_are_the_first_of_all(
 
 def test_ties_are_not_cut() -> None:
     matrix = np.array([[2], [1], [-1], [1], [0], [5]], np.float32)
-    rows, distances = nearest(column_of(matrix), np.zeros(1, np.float32), None, 2)
+    rows, distances = VectorColumn.build(column_of(matrix)).nearest(
+        np.zeros(1, np.float32), None, 2
+    )
     assert rows.tolist() == [4, 1, 2, 3]
     assert distances.tolist() == [0, 1, 1, 1]
 
 
 def test_distances_that_round_to_the_same_number_are_ties() -> None:
     matrix = np.array([[1, 1e-5], [1, 0], [2, 0]], np.float32)
-    rows, distances = nearest(column_of(matrix), np.zeros(2, np.float32), None, 1)
+    rows, distances = VectorColumn.build(column_of(matrix)).nearest(
+        np.zeros(2, np.float32), None, 1
+    )
     assert rows.tolist() == [0, 1]
     assert distances.tolist() == [1, 1]
 
@@ -109,14 +113,16 @@ def test_digits_survive_far_from_the_origin() -> None:
     matrix = np.tile(base, (500, 1))
     steps = random.permutation(500)
     matrix[:, 0] += steps.astype(np.float32) / 8
-    rows, distances = nearest(column_of(matrix), base, None, 5)
+    rows, distances = VectorColumn.build(column_of(matrix)).nearest(base, None, 5)
     assert rows.tolist() == np.argsort(steps)[:5].tolist()
     assert distances.tolist() == [(i / 8) ** 2 for i in range(5)]
 
 
 def test_beyond_32_bits_everything_is_equally_far() -> None:
     matrix = np.array([[1e20], [2e20], [1e-3], [3e38]], np.float32)
-    rows, distances = nearest(column_of(matrix), np.zeros(1, np.float32), None, 2)
+    rows, distances = VectorColumn.build(column_of(matrix)).nearest(
+        np.zeros(1, np.float32), None, 2
+    )
     assert rows.tolist() == [2, 0, 1, 3]
     assert distances[1:].tolist() == [math.inf] * 3
 
@@ -130,7 +136,7 @@ def test_lance_reports_the_same_distance(tmp_path: Path) -> None:
         columns=["_distance", "_rowid"],
         nearest={"column": "v", "q": query, "k": 20, "metric": "L2"},
     )
-    rows, distances = nearest(dataset.to_table()["v"], query, None, 20)
+    rows, distances = VectorColumn.build(dataset.to_table()["v"]).nearest(query, None, 20)
     assert rows.tolist() == told["_rowid"].to_pylist()
     np.testing.assert_allclose(distances, told["_distance"].to_numpy(), rtol=1e-6)
 
@@ -164,7 +170,7 @@ def test_chunks_slices_and_nulls() -> None:
 @pytest.mark.parametrize("k", [None, 0, 1, 9])
 def test_no_vectors(column: pa.Array, k: int | None) -> None:
     for rows in (None, np.arange(len(column))):
-        found, distances = nearest(column, np.ones(3, np.float32), rows, k)
+        found, distances = VectorColumn.build(column).nearest(np.ones(3, np.float32), rows, k)
         assert (found.tolist(), distances.tolist()) == ([], [])
 
 
@@ -177,4 +183,6 @@ def test_a_column_of_one_piece_is_not_copied() -> None:
 
 def test_a_query_of_another_size_is_a_bug_of_the_caller() -> None:
     with pytest.raises(InternalError, match="size 2"):
-        nearest(column_of(np.zeros((1, 2), np.float32)), np.zeros(3, np.float32), None, 1)
+        VectorColumn.build(column_of(np.zeros((1, 2), np.float32))).nearest(
+            np.zeros(3, np.float32), None, 1
+        )
