@@ -34,7 +34,8 @@ from omnigraph.errors import (
 )
 
 if TYPE_CHECKING:
-    from omnigraph.api.graph import Graph, init, open
+    from omnigraph.api.graph import Graph
+    from omnigraph.api.opening import init, open
     from omnigraph.api.view import SnapshotView
     from omnigraph.branch.diff import Diff
     from omnigraph.branch.merge.conflicts import MergeResult
@@ -145,8 +146,8 @@ _HOMES = {
     "SnapshotView": "omnigraph.api.view",
     "TableChange": "omnigraph.manifest.snapshot",
     "__version__": "omnigraph.version",
-    "init": "omnigraph.api.graph",
-    "open": "omnigraph.api.graph",
+    "init": "omnigraph.api.opening",
+    "open": "omnigraph.api.opening",
 }
 """Where the names live that are imported when they are first used."""
 

@@ -5,6 +5,7 @@ Imports nothing heavy.
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 
@@ -45,3 +46,17 @@ def decoded(content: bytes, name: str, kind: TextKind) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as e:
         raise UsageError(f"cannot read the {kind} file {name}: it is not UTF-8 text") from e
+
+
+def schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
+    """Schema text and a name for it. A string with a line break or a brace is text, unless it ends
+    like the name of a schema file."""
+    if not isinstance(schema, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"not a schema: {schema!r}", hint="give .pg text or the path of a file")
+    if isinstance(schema, str):
+        if not schema.strip():
+            raise UsageError("the schema is empty", hint="give .pg text or the path of a file")
+        if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
+            return schema, "schema.pg"
+    path = Path(schema)
+    return read_text_file(path, TextKind.SCHEMA), str(path)

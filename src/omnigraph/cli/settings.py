@@ -53,7 +53,7 @@ class Settings:
     @contextmanager
     def graph(self, place: str | None = None, *, writing: bool = False) -> Generator[Graph]:
         """The graph that the command line names, or another, open as long as the block runs."""
-        from omnigraph.api.graph import open as open_graph
+        from omnigraph.api.opening import open as open_graph
 
         hush_libraries()
         with open_graph(place or self.place, durability=self.durability) as graph:

@@ -44,7 +44,7 @@ def init_command(settings: Settings, schema: str, actor: str | None) -> None:
     """
     source = schema_source(schema, settings.output)
 
-    from omnigraph.api.graph import init
+    from omnigraph.api.opening import init
 
     settings.writing = True
     with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
