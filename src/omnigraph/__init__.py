@@ -117,7 +117,7 @@ __all__ = [
     "open",
 ]
 
-_HOMES = {
+_MODULES = {
     "CheckReport": "omnigraph.upkeep.check",
     "CleanupReport": "omnigraph.upkeep.cleanup",
     "Commits": "omnigraph.results",
@@ -149,14 +149,14 @@ _HOMES = {
     "init": "omnigraph.api.opening",
     "open": "omnigraph.api.opening",
 }
-"""Where the names live that are imported when they are first used."""
+"""The modules of the names that are imported when they are first used."""
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
-    value = globals()[name] = getattr(import_module(home), name)
+    value = globals()[name] = getattr(import_module(module), name)
     return value
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -200,15 +201,8 @@ class SnapshotView:
                 return on_spark.export(out, format=export_format(format), types=types).rows
         if export_format(format) != "jsonl":
             raise UsageError(f"the local engine does not write {format}", hint='engine="spark"')
-        if isinstance(out, (str, os.PathLike)):
-            try:
-                with Path(out).open("wb") as file:
-                    return self._export(file, types, progress)
-            except OSError as e:
-                raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
-        if isinstance(out, io.TextIOBase) or not hasattr(out, "write"):
-            raise UsageError("export writes bytes", hint='open the file in mode "wb"')
-        return self._export(out, types, progress)
+        with binary_out(out) as file:
+            return self._export(file, types, progress)
 
     def _export(
         self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
@@ -267,6 +261,21 @@ class SnapshotView:
             native_dataset_branch=None,
             entity_count=pin.row_count if pin else 0,
         )
+
+
+@contextmanager
+def binary_out(out: BinaryIO | str | os.PathLike[str]) -> Generator[BinaryIO]:
+    """A stream as it is given, or the file at a path."""
+    if isinstance(out, (str, os.PathLike)):
+        try:
+            with Path(out).open("wb") as file:
+                yield file
+        except OSError as e:
+            raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
+    elif isinstance(out, io.TextIOBase) or not hasattr(out, "write"):
+        raise UsageError("export writes bytes", hint='open the file in mode "wb"')
+    else:
+        yield out
 
 
 def _on_spark(engine: str, spark: Any, memory_bytes: int | None) -> bool:
