@@ -18,17 +18,26 @@ class TextKind(StrEnum):
     SCHEMA = "schema"
     QUERY = "query"
     PARAMETERS = "parameter"
+    RESOLUTIONS = "resolution"
 
     @property
     def suffix(self) -> str:
-        """By habit at the end of the file's name."""
-        return {"schema": ".pg", "query": ".gq", "parameter": ".json"}[self]
+        """The usual end of the file's name."""
+        return _SUFFIXES[self]
 
 
-def read_text_file(path: Path, kind: TextKind) -> str:
-    """The text byte for byte: the line ends of a schema belong to what is stored."""
+_SUFFIXES = {
+    TextKind.SCHEMA: ".pg",
+    TextKind.QUERY: ".gq",
+    TextKind.PARAMETERS: ".json",
+    TextKind.RESOLUTIONS: ".jsonl",
+}
+
+
+def read_file(path: Path, kind: TextKind) -> bytes:
+    """The content byte for byte: the line ends of a schema belong to what is stored."""
     try:
-        return decoded(path.read_bytes(), str(path), kind)
+        return path.read_bytes()
     except FileNotFoundError as e:
         raise NotFoundError(
             f"no {kind} file {path}",
@@ -59,4 +68,4 @@ def schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
         if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
             return schema, "schema.pg"
     path = Path(schema)
-    return read_text_file(path, TextKind.SCHEMA), str(path)
+    return decoded(read_file(path, TextKind.SCHEMA), str(path), TextKind.SCHEMA), str(path)

@@ -75,6 +75,22 @@ class Verbatim(ABC):
         """All of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remark(Verbatim):
+    """A line or a few for the person at the shell."""
+
+    words: str
+
+    @property
+    def text(self) -> str:
+        """With the end of the last line."""
+        return f"{self.words}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for programs, which the shell does not serve."""
+        return {"text": self.words}
+
+
 # ---------------------------------------------------------------- a graph and its data
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from omnigraph.cli.answers import Answer, Exported, Stream, Verbatim
 from omnigraph.cli.failure import failure_lines, summary
 from omnigraph.cli.lines import Line, TextLook, plain
-from omnigraph.cli.meter import BarMeter, Meter, MeterUnit, SilentMeter
+from omnigraph.cli.meter import BarMeter, Meter, MeterUnit
 from omnigraph.cli.streams import (
     encodes,
     is_terminal,
@@ -101,7 +101,7 @@ class JsonOutput(CommandOutput):
 
     def meter(self, label: str, total: int | None, unit: MeterUnit) -> Meter:
         """Programs do not watch bars."""
-        return SilentMeter()
+        return Meter()
 
 
 class TextOutput(CommandOutput):
@@ -137,7 +137,7 @@ class TextOutput(CommandOutput):
     def meter(self, label: str, total: int | None, unit: MeterUnit) -> Meter:
         """A bar, when a person is looking."""
         if self._quiet or not is_terminal(sys.stderr):
-            return SilentMeter()
+            return Meter()
         last = "checking and writing" if unit is MeterUnit.BYTES else None
         return BarMeter(console(sys.stderr), label, total, unit, last_label=last)
 

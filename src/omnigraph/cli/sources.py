@@ -9,29 +9,34 @@ so that a wrong option or file is told at once.
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from omnigraph.cli.command import said_store, target, target_options
-from omnigraph.cli.options import WORDS, all_of, branch_option, commit_option, not_empty
-from omnigraph.cli.output import CommandOutput
+from omnigraph.cli.options import (
+    all_of,
+    branch_option,
+    commit_option,
+    not_empty,
+    text_argument,
+    text_option,
+)
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import is_terminal
 from omnigraph.errors import QueryError, UsageError
-from omnigraph.text_file import TextKind, decoded, read_text_file
+from omnigraph.text_file import TextKind, decoded, read_file
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
     from omnigraph.api.view import SnapshotView
     from omnigraph.query.ast import ParamType
+
+Result = TypeVar("Result")
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -45,28 +50,26 @@ _AS_WRITTEN = frozenset({"String", "Date", "DateTime", "Blob"})
 # ---------------------------------------------------------------- texts
 
 
-def read_text(name: str, kind: TextKind, output: CommandOutput) -> tuple[str, str]:
+def read_text(name: str, kind: TextKind, settings: Settings) -> tuple[str, str]:
     """The text, and what findings in it call their place."""
+    content, place = read_bytes(name, kind, settings)
+    return decoded(content, place, kind), place
+
+
+def read_bytes(name: str, kind: TextKind, settings: Settings) -> tuple[bytes, str]:
+    """The same as it stands in the file."""
     if name == STDIN:
-        return decoded(_stdin(kind, output), STDIN_NAME, kind), STDIN_NAME
-    return read_text_file(Path(name), kind), name
+        return settings.stdin(f"give the path of a {kind.suffix} file").read(), STDIN_NAME
+    return read_file(Path(name), kind), name
 
 
-def _stdin(kind: TextKind, output: CommandOutput) -> bytes:
-    if cast("TextIO | None", sys.stdin) is None:
-        raise UsageError("stdin is closed", hint=f"give the path of a {kind.suffix} file")
-    if is_terminal(sys.stdin):
-        output.notice("reading from the terminal; end with Ctrl-D")
-    return sys.stdin.buffer.read()
-
-
-def schema_source(file: str, output: CommandOutput) -> str | Path:
+def schema_source(file: str, settings: Settings) -> str | Path:
     """The path of a file, or a text from stdin that is plainly no path."""
     if file != STDIN:
         return Path(file)
     from omnigraph.schema.compile import compile_schema
 
-    text, name = read_text(STDIN, TextKind.SCHEMA, output)
+    text, name = read_text(STDIN, TextKind.SCHEMA, settings)
     # Only here findings can name the place they are at.
     compile_schema(text, source_name=name)
     return text if "\n" in text else text + "\n"
@@ -108,9 +111,8 @@ def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **given: Any) -> Any:
         return command(*args, state=_state(given), **given)
 
-    at = click.option(
+    at = text_option(
         "--at",
-        type=WORDS,
         metavar="TARGET",
         callback=not_empty,
         help="Read this state: a branch, a tag, a commit, a version (main@12) or a moment "
@@ -143,11 +145,10 @@ class Asked:
     name: str | None
     params: Mapping[str, Any]
 
-    @contextmanager
-    def named(self) -> Generator[None]:
-        """Findings in the text name the file it came from."""
+    def ask(self, run: Callable[..., Result], **options: Any) -> Result:
+        """Give it to a method that runs queries; findings name the file the text came from."""
         try:
-            yield
+            return run(self.text, self.params, name=self.name, **options)
         except QueryError as e:
             raise QueryError(self.source, e.diagnostics) from e
 
@@ -163,20 +164,19 @@ class QuerySource:
     params_file: str | None
     pairs: tuple[str, ...]
 
-    def read(self, output: CommandOutput) -> Asked:
+    def read(self, settings: Settings) -> Asked:
         """Read the text and the parameters."""
         if self.file is not None:
-            text, source = read_text(self.file, TextKind.QUERY, output)
+            text, source = read_text(self.file, TextKind.QUERY, settings)
         else:
             text, source = self.text or "", INLINE_NAME
-        return Asked(
-            text=text, source=source, name=self.name, params=self._parameters(text, output)
-        )
+        params = self._parameters(text, settings)
+        return Asked(text=text, source=source, name=self.name, params=params)
 
-    def _parameters(self, text: str, output: CommandOutput) -> dict[str, Any]:
+    def _parameters(self, text: str, settings: Settings) -> dict[str, Any]:
         written = self.params
         if self.params_file is not None:
-            written, _ = read_text(self.params_file, TextKind.PARAMETERS, output)
+            written, _ = read_text(self.params_file, TextKind.PARAMETERS, settings)
         if written is None and not self.pairs:
             return {}
         from omnigraph.query.params import parse_params
@@ -201,27 +201,19 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _query_options = all_of(
-    click.argument("name", type=WORDS, required=False),
-    click.option(
-        "-e", "text", type=WORDS, metavar="TEXT", help="The query itself, as an argument."
-    ),
-    click.option(
+    text_argument("name", required=False),
+    text_option("-e", "text", metavar="TEXT", help="The query itself, as an argument."),
+    text_option(
         "--query",
         "file",
-        type=WORDS,
         metavar="FILE",
         help="A .gq file of queries, or - for stdin; NAME says which one.",
     ),
-    click.option(
-        "--params", type=WORDS, metavar="JSON", help='Parameters as one object: {"name": value}.'
-    ),
-    click.option(
-        "--params-file", type=WORDS, metavar="FILE", help="The same in a file, or - for stdin."
-    ),
-    click.option(
+    text_option("--params", metavar="JSON", help='Parameters as one object: {"name": value}.'),
+    text_option("--params-file", metavar="FILE", help="The same in a file, or - for stdin."),
+    text_option(
         "--param",
         "pairs",
-        type=WORDS,
         multiple=True,
         metavar="NAME=VALUE",
         help="One parameter. Text and dates as they are, everything else as in JSON. "

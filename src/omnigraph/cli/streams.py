@@ -131,7 +131,7 @@ class StreamWriter:
 
 
 @contextmanager
-def stdout_writer(instead: str = "rows are printed to stdout") -> Generator[StreamWriter]:
+def stdout_writer(instead: str) -> Generator[StreamWriter]:
     """Stdout for data of any length; flushed at the end. ``instead`` helps if it is closed."""
     if cast("TextIO | None", sys.stdout) is None:
         raise UsageError("stdout is closed", hint=instead)
@@ -170,17 +170,6 @@ def cannot_write(name: str, error: OSError) -> OSError | StorageError:
 
 
 # ---------------------------------------------------------------- files
-
-
-@contextmanager
-def data_sink(path: Path | None, instead: str) -> Generator[BinaryIO]:
-    """Where data goes: a file, or stdout. ``instead`` helps if that is closed."""
-    if path is None:
-        with stdout_writer(instead) as writer:
-            yield cast(BinaryIO, writer)
-    else:
-        with whole_file(path) as out:
-            yield out
 
 
 @contextmanager

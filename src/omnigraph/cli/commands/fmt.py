@@ -16,7 +16,7 @@ import click
 
 from omnigraph.cli.answers import Verbatim
 from omnigraph.cli.command import command
-from omnigraph.cli.options import WORDS
+from omnigraph.cli.options import text_argument
 from omnigraph.cli.output import CommandOutput
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import STDIN, STDIN_NAME, read_text
@@ -113,7 +113,7 @@ _KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
     "omnigraph fmt - --language gq < draft.gq",
     on_graph=False,
 )
-@click.argument("files", type=WORDS, nargs=-1, required=True, metavar="FILE...")
+@text_argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--check", is_flag=True, help="Write nothing; list what would change and exit 1.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option(
@@ -134,15 +134,14 @@ def fmt_command(
         raise UsageError("stdin is named twice", hint="give - once")
     mode = FmtMode.DIFF if diff else FmtMode.CHECK if check else FmtMode.WRITE
     languages = [_language(name, language) for name in files]
-    output = settings.output
     # Everything is read before anything is written: a missing file changes no other.
-    done = [_read(name, of, output) for name, of in zip(files, languages, strict=True)]
+    done = [_read(name, of, settings) for name, of in zip(files, languages, strict=True)]
     if mode is FmtMode.WRITE:
         for file in done:
             if file.changed and file.name != STDIN_NAME:
                 with whole_file(Path(file.name)) as out:
                     out.write(file.after.encode())
-    told = done if settings.json else _told(done, mode, output)
+    told = done if settings.json else _told(done, mode, settings.output)
     settings.show((Patches if diff else FormattedFiles)(files=told, mode=mode))
     fail_if(any(f.error for f in done) or (check and any(f.changed for f in done)))
 
@@ -160,11 +159,6 @@ def _told(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[F
     return told
 
 
-def _read(name: str, language: Language, output: CommandOutput) -> Formatted:
-    text, shown = read_text(name, _KINDS[language], output)
-    return _formatted(text, shown, language)
-
-
 def _language(name: str, chosen: str | None) -> Language:
     if chosen is not None:
         return Language(chosen)
@@ -178,8 +172,9 @@ def _language(name: str, chosen: str | None) -> Language:
     )
 
 
-def _formatted(text: str, name: str, language: Language) -> Formatted:
+def _read(file: str, language: Language, settings: Settings) -> Formatted:
     """The text in its one layout, or its findings."""
+    text, name = read_text(file, _KINDS[language], settings)
     try:
         if language is Language.SCHEMA:
             from omnigraph.schema.format import format_schema

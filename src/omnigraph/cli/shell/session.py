@@ -12,14 +12,14 @@ import json
 from collections.abc import Callable
 
 from omnigraph.api.graph import Graph
-from omnigraph.cli.answers import CommitList, Explained, Held, Mutated, SchemaShown
+from omnigraph.cli.answers import CommitList, Explained, Held, Mutated, Remark, SchemaShown
 from omnigraph.cli.boundary import bug, report, report_interrupt
 from omnigraph.cli.options import RowFormat
 from omnigraph.cli.rows import QueryRows
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.shell.complete import COMMANDS
 from omnigraph.cli.shell.reading import is_empty
-from omnigraph.cli.streams import one_line, write_text
+from omnigraph.cli.streams import one_line
 from omnigraph.clock import Clock
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.lang.source import Source
@@ -115,8 +115,8 @@ class Session:
         if any(isinstance(q.body, Mutation) for q in file.queries):
             self._settings.writing = True
             changed = self._graph.mutate(text, params, branch=self._branch, actor=self._actor)
-            self._settings.publish(changed.commit)
-            self._settings.show(Mutated(result=changed, elapsed_s=self._elapsed_s(started_s)))
+            done = Mutated(result=changed, elapsed_s=self._elapsed_s(started_s))
+            self._settings.show(done, changed.commit)
             return
         result = self._graph.query(text, params, branch=self._branch)
         self._last = text
@@ -127,6 +127,9 @@ class Session:
         return self._clock.monotonic_s() - started_s if self._timing else None
 
     # -------------------------------------------------------- commands
+
+    def _say(self, words: str) -> None:
+        self._settings.show(Remark(words))
 
     def _command(self, text: str) -> None:
         name, _, rest = text.partition(" ")
@@ -150,12 +153,12 @@ class Session:
 
     def _help(self, rest: str) -> None:
         lines = [f"{name:<{_COLUMN}} {what}" for name, what in COMMANDS.items()]
-        write_text(HELP + "\n" + "\n".join(lines) + "\n")
+        self._say("\n".join([HELP, *lines]))
 
     def _schema(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
         if rest:
-            write_text(type_text(type_named(view.catalog, rest)))
+            self._say(type_text(type_named(view.catalog, rest)))
         else:
             self._settings.show(SchemaShown(view=view))
 
@@ -167,14 +170,13 @@ class Session:
         if rest:
             self._catalog = self._graph.snapshot(rest).catalog
             self._branch = rest
-        write_text(f"{self._branch}\n")
+        self._say(self._branch)
 
     def _set_params(self, rest: str) -> None:
         if rest:
             parse_params(rest)  # What is wrong with it is told now, and nothing changes.
             self._params = rest
-        shown = json.dumps(json.loads(self._params) or {}, ensure_ascii=False)
-        write_text(f"{shown}\n")
+        self._say(json.dumps(json.loads(self._params) or {}, ensure_ascii=False))
 
     def _set_format(self, rest: str) -> None:
         if rest:
@@ -182,7 +184,7 @@ class Session:
             if rest not in names:
                 raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(names)}")
             self._form = RowFormat(rest)
-        write_text(f"{self._form}\n")
+        self._say(str(self._form))
 
     def _explain(self, rest: str) -> None:
         text = rest or self._last
@@ -193,7 +195,7 @@ class Session:
 
     def _set_timing(self, rest: str) -> None:
         self._timing = not self._timing
-        write_text(f"times are {'shown' if self._timing else 'not shown'}\n")
+        self._say(f"times are {'shown' if self._timing else 'not shown'}")
 
     def _commits(self, rest: str) -> None:
         found = self._graph.commits(branch=self._branch, limit=COMMITS_SHOWN)
@@ -219,7 +221,7 @@ def type_text(of: GraphType) -> str:
         lines.append(f"  {' '.join([f'{prop.name}: {prop.type}', *marks])}{about}")
     if len(of.key) > 1:
         lines.append(f"  @key({', '.join(of.key)})")
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join([*lines, "}"])
 
 
 def _head(of: GraphType) -> str:
