@@ -134,7 +134,7 @@ class OmnigraphError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses take other arguments than they pass to Exception; workers of a process pool
-        # must be able to send every error home all the same.
+        # must be able to send every error back all the same.
         return _restore, (type(self), self.args, self.__dict__)
 
     def to_dict(self) -> dict[str, Any]:

@@ -356,7 +356,7 @@ class ValidSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """Files of queries were looked over."""
+    """Files of queries were checked."""
 
     reports: Sequence[LintReport]
     describe: bool

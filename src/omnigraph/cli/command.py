@@ -79,7 +79,7 @@ def family(name: str, *lines: str, usual: str) -> Callable[[Function], click.Gro
 
 
 class Family(click.Group):
-    """Commands about one thing. Words that name none of them are told the ``usual`` one."""
+    """Commands about one thing. An unknown name is answered with a hint to the ``usual`` one."""
 
     def __init__(self, *args: Any, usual: str, **extra: Any) -> None:
         super().__init__(*args, **extra)

@@ -35,7 +35,7 @@ class MeterUnit(StrEnum):
 
 
 class Meter(AbstractContextManager["Meter"]):
-    """Told how much is done, from any thread, as long as it is entered; shows nothing itself."""
+    """Takes how much is done, from any thread, as long as it is entered; shows nothing itself."""
 
     def advance_to(self, done: int) -> None:
         """So much is done in all."""

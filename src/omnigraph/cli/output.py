@@ -43,7 +43,7 @@ _WIDTH_PIPED = 1_000_000
 """No terminal is so wide: lines are never broken."""
 _LINES_PER_WRITE = 500
 _COLOURS_ANYWAY = ("FORCE_COLOR", "TTY_COMPATIBLE")
-"""Variables by which rich is told that a pipe understands colours."""
+"""Variables that make rich write colours into a pipe."""
 
 
 class CommandOutput(ABC):
@@ -67,7 +67,7 @@ class CommandOutput(ABC):
 
     @abstractmethod
     def meter(self, label: str, total: int | None, unit: MeterUnit) -> Meter:
-        """A context manager that is told how far an operation is."""
+        """A context manager that shows how far an operation is."""
 
 
 class JsonOutput(CommandOutput):

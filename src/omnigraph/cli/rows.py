@@ -96,8 +96,8 @@ def result_facts(result: QueryResult, pinned: bool) -> dict[str, Any]:
         "graph_commit_id": result.commit_id,
     }
     # Only where there is one: a comparison of whole documents finds nothing new.
-    told = [notice.to_dict() for notice in result.notices]
-    return facts | ({"notices": told} if told else {})
+    notices = [notice.to_dict() for notice in result.notices]
+    return facts | ({"notices": notices} if notices else {})
 
 
 def json_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:

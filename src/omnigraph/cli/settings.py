@@ -12,7 +12,7 @@ import click
 
 from omnigraph.cli.answers import Answer, Stream
 from omnigraph.cli.failure import FAILURE
-from omnigraph.cli.interrupts import answered, hush_libraries
+from omnigraph.cli.interrupts import answered, silence_libraries
 from omnigraph.cli.meter import Meter, MeterUnit
 from omnigraph.cli.output import CommandOutput, JsonOutput, TextOutput
 from omnigraph.cli.streams import STDOUT, is_terminal, stdout_writer, whole_file
@@ -89,7 +89,7 @@ class Settings:
         """The graph that the command line names, or another, open as long as the block runs."""
         from omnigraph.api.opening import open as open_graph
 
-        hush_libraries()
+        silence_libraries()
         with open_graph(place or self.place, durability=self.durability) as graph:
             self.writing = writing
             yield graph
@@ -108,11 +108,11 @@ class Settings:
 
 
 def needs_yes(what: str, why: str) -> UsageError:
-    """There is no person to ask, and it was not said beforehand."""
+    """The error of a command that must be confirmed and cannot ask."""
     return UsageError(f"{what} needs --yes", hint=why)
 
 
 def fail_if(failed: bool) -> None:
-    """End the command with the exit code of a failure, after it has told what failed."""
+    """End the command with the exit code of a failure, after the answer has said what failed."""
     if failed:
         raise click.exceptions.Exit(FAILURE)

@@ -3,7 +3,7 @@
     command line -> [sources] -> texts, Asked, a view -> graph
 
 Nothing is looked up in a graph here. Texts and parameters are read completely before one is opened,
-so that a wrong option or file is told at once.
+so that a wrong option or file is reported at once.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def _declared(text: str, query_name: str | None) -> dict[str, ParamType]:
     try:
         file = parse_queries(Source(name=INLINE_NAME, text=text))
     except QueryError:
-        return {}  # What is wrong with the text is told when it is run.
+        return {}  # Errors in the text are reported when it is run.
     for query in file.queries:
         if query_name is None or (query.name is not None and query.name.text == query_name):
             return {p.name.text: p.type for p in query.params}
@@ -298,7 +298,7 @@ def _declared(text: str, query_name: str | None) -> dict[str, ParamType]:
 
 
 def _value(value: str, of: ParamType | None) -> Any:
-    """A value that is no JSON stays text: binding tells what its type would have needed."""
+    """A value that is no JSON stays text: binding reports what its type would have needed."""
     single = of is not None and not of.is_list and of.vector_size is None
     if of is None or (single and of.base.text in _AS_WRITTEN):
         return value

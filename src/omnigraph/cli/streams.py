@@ -1,9 +1,9 @@
-"""Writing to the standard streams and to files, with the failures that can have.
+"""Writing to the standard streams and to files, and how that can fail.
 
     output, export, fmt -> [streams] -> stdout, stderr, a file
 
 A reader that goes away (`export | head`) stays a BrokenPipeError, which ends the program silently;
-every other failure to write is told as a StorageError.
+every other failure to write is raised as a StorageError.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def stdout_writer(instead: str) -> Generator[StreamWriter]:
 
 
 def write_error(text: str) -> None:
-    """Write to stderr; a failure there cannot be told."""
+    """Write to stderr; a failure there cannot be reported."""
     if cast("TextIO | None", sys.stderr) is None:
         return
     try:

@@ -118,7 +118,7 @@ def show_command(settings: Settings, name: str) -> None:
 @if_commit_option
 @durability_option
 @click.option(
-    "--yes", is_flag=True, help="Do not ask; on a remote store without a terminal a must."
+    "--yes", is_flag=True, help="Do not ask; required on a remote store without a terminal."
 )
 def delete_command(settings: Settings, name: str, if_commit: str | None, yes: bool) -> None:
     """End a branch.

@@ -68,7 +68,7 @@ def diff_command(
     entity: nodes before edges, by type and id. Entities are inserted (+), updated (~) with the
     values before and after, or deleted (-).
 
-    With --json there is one line that tells what is compared and the counts, then one line for
+    With --json there is one line with the two states and the counts, then one line for
     each entity with its images.
     """
     if stat and arrow_file is not None:
@@ -187,7 +187,7 @@ def poll_command(settings: Settings, **options: Any) -> None:
     """Show what happened on a branch since an earlier poll.
 
     One block for each commit along first parents, oldest first. A poll ends where the branch stands
-    when it begins; a long one comes in pages. Only the last page has the cursor, so a reader who
+    when it begins; a long one comes in pages. Only the last page has the cursor, so a reader that
     stores it has seen every commit before it as a whole.
 
     With --json each block is a line, and the last line is
@@ -229,9 +229,10 @@ def poll_command(settings: Settings, **options: Any) -> None:
 def follow_command(settings: Settings, **options: Any) -> None:
     """Show what happens on a branch, as it happens.
 
-    Goes on until it is interrupted, and then tells the cursor with which to go on. With --json each
-    block is a line, and a line {"cursor", "caught_up"} follows whenever everything before it is
-    complete. A commit of many changes comes in several blocks, all but the last with "continued".
+    Goes on until it is interrupted, and then prints the cursor with which to go on. With --json
+    each block is a line, and a line {"cursor", "caught_up"} follows whenever everything before it
+    is complete. A commit of many changes comes in several blocks, all but the last with
+    "continued".
     """
     from omnigraph.cli.texts.changes import FeedPart
 

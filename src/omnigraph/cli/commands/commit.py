@@ -133,7 +133,7 @@ def list_command(
 )
 @commit_argument("ID")
 def show_command(settings: Settings, commit_id: str, branch: str | None) -> None:
-    """Show one commit: who, when, why, and what it changed in each type.
+    """Show one commit: its actor, time and message, and what it changed in each type.
 
     The beginning of an id is enough as long as no other commit begins so; upper and lower case are
     the same.
@@ -190,7 +190,7 @@ def log_command(
 @branch_option
 @if_commit_option
 @commit_options
-@click.option("--yes", is_flag=True, help="Do not ask; without a terminal a must.")
+@click.option("--yes", is_flag=True, help="Do not ask; required without a terminal.")
 def reset_command(
     settings: Settings, shown: str, branch: str, if_commit: str | None, yes: bool, **options: Any
 ) -> None:

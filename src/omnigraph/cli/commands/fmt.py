@@ -141,22 +141,22 @@ def fmt_command(
             if file.changed and file.name != STDIN_NAME:
                 with whole_file(Path(file.name)) as out:
                     out.write(file.after.encode())
-    told = done if settings.json else _told(done, mode, settings.output)
-    settings.show((Patches if diff else FormattedFiles)(files=told, mode=mode))
+    files_shown = done if settings.json else _shown(done, mode, settings.output)
+    settings.show((Patches if diff else FormattedFiles)(files=files_shown, mode=mode))
     fail_if(any(f.error for f in done) or (check and any(f.changed for f in done)))
 
 
-def _told(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[Formatted]:
-    """Tell people what cannot be read, and answer stdin on stdout; returns the other files."""
-    told: list[Formatted] = []
+def _shown(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[Formatted]:
+    """Show people what cannot be read, and answer stdin on stdout; returns the other files."""
+    others: list[Formatted] = []
     for file in done:
         if file.error is not None:
             output.failure(file.error)
         elif file.name == STDIN_NAME and mode is FmtMode.WRITE:
             write_bytes(file.after.encode())
         else:
-            told.append(file)
-    return told
+            others.append(file)
+    return others
 
 
 def _language(name: str, chosen: str | None) -> Language:

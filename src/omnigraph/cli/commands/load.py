@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     metavar="TARGET",
     callback=not_empty,
     help="If there is no branch of the name in --branch, make it from this branch, tag, commit, "
-    "version or moment. It goes again if nothing is published.",
+    "version or moment. It is deleted again if nothing is published.",
 )
 @commit_options
 @click.option("--yes", is_flag=True, help="Overwrite on a remote store without asking.")
@@ -164,7 +164,7 @@ def _size(source: Sequence[str | GivenStream]) -> int | None:
 
 
 def _confirm(settings: Settings, *, stdin_is_free: bool) -> None:
-    """Replacing content on a store that others share wants a second look."""
+    """Ask before the content of a store is replaced that others may share."""
     from omnigraph.storage.location import locate
 
     place = settings.place
@@ -193,7 +193,7 @@ def _branch_for(
 ) -> Generator[_Written]:
     """The branch to write to, made from ``start`` if there is none of this name.
 
-    When the block fails, a branch that was made here goes again, unless it was written to by then.
+    When the block fails, a branch that was made here is deleted, unless it was written to by then.
     """
     made = None if start is None else _made(graph, branch.strip(), start, actor, dry_run=dry_run)
     if made is None:
@@ -216,7 +216,7 @@ def _made(
     graph: Graph, branch: str, start: str, actor: str | None, *, dry_run: bool
 ) -> BranchInfo | None:
     """The new branch; in a dry run the one that it would start from. None if it exists."""
-    view = graph.at(start)  # A wrong target is told in any case.
+    view = graph.at(start)  # A wrong target fails in any case.
     if branch in graph.branches:
         return None
     if dry_run:

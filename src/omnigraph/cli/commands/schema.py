@@ -76,7 +76,7 @@ _schema_options = all_of(
         "--schema",
         required=True,
         metavar="FILE",
-        help="The schema to be, a .pg text file, or - for stdin.",
+        help="The new schema, a .pg text file, or - for stdin.",
     ),
     click.option(
         "--allow-data-loss",

@@ -48,18 +48,18 @@ def status_command(settings: Settings, branch: str) -> None:
 @click.option(
     "--full",
     is_flag=True,
-    help="Read every column, and hold rows, indexes and commits to what they say.",
+    help="Read every column; check rows, indexes and commits against each other.",
 )
-@click.option("--history", is_flag=True, help="Look at every state of the past that is kept, too.")
+@click.option("--history", is_flag=True, help="Check every earlier state that is kept, too.")
 def check_command(settings: Settings, **options: Any) -> None:
-    """Look whether a whole graph is sound, and say what to do if it is not.
+    """Check a whole graph for damage, and say what to do about it.
 
     On every branch and at every tag: names lead to states, the history is complete, every table
     opens, its files are there and can be read, rows are as many as the manifest says, ids are
-    unique and edges lead somewhere. With --full also that rows keep every rule of the schema, that
-    indexes answer rightly, and that commits count what they changed. With --history every state of
-    the past that is kept: its tables open, and their files are there. Nothing is changed. Exits
-    with 1 if something is found.
+    unique and both ends of every edge exist. With --full also that rows keep every rule of the
+    schema, that indexes answer rightly, and that commits count what they changed. With --history
+    also every earlier state that is kept: its tables open, and their files are there. Nothing is
+    changed. Exits with 1 if something is found.
     """
     with settings.graph() as graph:
         with settings.output.meter("Checking", None, MeterUnit.TABLES) as meter:
@@ -158,13 +158,13 @@ def show_command(settings: Settings, operation: str) -> None:
     default="1h",
     show_default=True,
     metavar="SPAN",
-    help="Give up a write that was not heard of for SPAN.",
+    help="Give up a write that gave no sign of life for SPAN.",
 )
 def run_command(settings: Settings, operation: str | None, stalled_after: float) -> None:
     """Finish what was published and give up what has stalled.
 
-    A write that is given up is told by a commit of omnigraph:recovery. If it wakes up after all it
-    fails with 'revoked' and can be repeated. Its files go with the next cleanup.
+    A write that is given up gets a commit by omnigraph:recovery, which records it. If it goes on
+    after all, it fails with 'revoked' and can be repeated. The next cleanup removes its files.
     """
     with settings.graph() as graph:
         report = graph.upkeep.recovery.run(operation, stalled_after=stalled_after)
@@ -213,7 +213,7 @@ def index_group() -> None:
 def index_status_command(settings: Settings, **options: Any) -> None:
     """Show every index and how many of the rows it covers.
 
-    The other rows are found as well, by looking through them.
+    The other rows are found as well, by a scan.
     """
     with settings.graph() as graph:
         settings.show(IndexList(indexes=graph.indexes(**options)))
@@ -261,9 +261,9 @@ def repair_command(settings: Settings, confirm: bool, **options: Any) -> None:
     adopts it or --discard puts the table back.
 
     What older releases could leave is found on every branch. Indexes that were taken from another
-    lineage of a table are built again; a branch that lives and is not found by its name gets one,
-    and a name that leads nowhere is ended; edges that lead nowhere are deleted, but only with
-    --force: their nodes may be what is missing. Exits with 1 if something was refused.
+    lineage of a table are built again; a branch that cannot be found by its name gets
+    one, and a name without a branch is removed; edges without a node at one end are deleted, but
+    only with --force: the nodes may be what is missing. Exits with 1 if something was refused.
     """
     with settings.graph(writing=confirm) as graph:
         report = graph.upkeep.repair(confirm=confirm, **options)

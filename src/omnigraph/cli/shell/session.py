@@ -2,8 +2,8 @@
 
     reading -> [session] -> graph -> output
 
-An error is told and the session goes on. Nothing here knows a keyboard: the same session serves the
-prompt and a pipe.
+An error is reported and the session goes on. Nothing here knows a keyboard: the same session
+serves the prompt and a pipe.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Session:
         return self._catalog
 
     def run(self, text: str) -> None:
-        """Carry out one input and tell what comes of it. Raises nothing but what ends a program."""
+        """Carry out one input and show the answer. Raises nothing but what ends a program."""
         if is_empty(text):
             return
         self._settings.writing, self._settings.published = False, None
@@ -174,7 +174,7 @@ class Session:
 
     def _set_params(self, rest: str) -> None:
         if rest:
-            parse_params(rest)  # What is wrong with it is told now, and nothing changes.
+            parse_params(rest)  # A wrong value fails here, and nothing changes.
             self._params = rest
         self._say(json.dumps(json.loads(self._params) or {}, ensure_ascii=False))
 

@@ -302,7 +302,7 @@ def branch_names(found: BranchNames, look: TextLook) -> Iterator[Line]:
 
 
 def branch_details(found: BranchDetails, look: TextLook) -> Iterator[Line]:
-    """One line a branch: its newest commit, when and by whom it was made, its parent."""
+    """One line a branch: its newest commit with time and actor, its parent."""
     return columns(
         [
             [

@@ -152,7 +152,7 @@ def cleaned_up(report: CleanupReport, look: TextLook) -> Iterator[Line]:
         yield [(f"  {one_line(place.type_key)}: {one_line(place.error or '')}", "red")]
     if report.errors:
         left = count_text(len(report.errors), "place")
-        yield [(f"{left} left as before, the others are not concerned: run it again", "red")]
+        yield [(f"{left} left unchanged, all others are done: run it again", "red")]
     if report.spared:
         running = count_text(len(report.spared), "long write")
         yield [f"{running} running: files of the last days are left for the next cleanup"]
@@ -206,14 +206,14 @@ def recovered(report: RecoveryReport, look: TextLook) -> Iterator[Line]:
         yield [(row.operation_id, ID_STYLE), f"{what}: {one_line(row.outcome)}"]
     for operation_id, error in report.failed:
         yield [(operation_id, ID_STYLE), (f"  {one_line(error)}", "red")]
-    told = [] if report.recovered or report.failed else ["Nothing to do"]
+    parts = [] if report.recovered or report.failed else ["Nothing to do"]
     if report.recovered:
-        told.append(f"Recovered {count_text(len(report.recovered), 'write')}")
+        parts.append(f"Recovered {count_text(len(report.recovered), 'write')}")
     if report.failed:
-        told.append(f"{count_text(len(report.failed), 'write')} left as before: run it again")
+        parts.append(f"{count_text(len(report.failed), 'write')} left as before: run it again")
     if report.running:
-        told.append(f"{count_text(len(report.running), 'write')} running")
-    yield ["; ".join(told)]
+        parts.append(f"{count_text(len(report.running), 'write')} running")
+    yield ["; ".join(parts)]
 
 
 def _intent(item: PendingIntent) -> Line:
@@ -224,7 +224,7 @@ def _intent(item: PendingIntent) -> Line:
     line.append(f"  {_what(intent.kind, item.branch or intent.branch, intent.actor)}")
     if item.reason is not None:
         line.append((f": {one_line(item.reason)}", "red"))
-    return [*line, (f"  last heard of {when_text(item.renewed_us)}", QUIET_STYLE)]
+    return [*line, (f"  last renewed {when_text(item.renewed_us)}", QUIET_STYLE)]
 
 
 def _what(kind: str, branch: str | None, actor: str | None) -> str:
