@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from omnigraph.api.versions import Versions
@@ -78,12 +77,7 @@ class Graph(Versions):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

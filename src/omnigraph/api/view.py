@@ -129,7 +129,12 @@ class SnapshotView:
         snapshot = self._snapshot
         prepared = self._engine.prepare(text, name, self._schema)
         limits = self._engine.limits(timeout_s, memory_bytes)
-        on_spark = _on_spark(engine, spark, memory_bytes)
+        on_spark = _is_spark(engine, spark)
+        if on_spark and memory_bytes is not None:
+            raise UsageError(
+                "memory_bytes is a limit of the local engine",
+                hint="Spark's memory is a setting of its session",
+            )
         with telling_reclaimed(self._repository, snapshot):
             if on_spark:
                 rows = self._read_on_spark(prepared.query, params, limits, spark)
@@ -278,17 +283,8 @@ def binary_out(out: BinaryIO | str | os.PathLike[str]) -> Generator[BinaryIO]:
         yield out
 
 
-def _on_spark(engine: str, spark: Any, memory_bytes: int | None) -> bool:
-    """Whether a query is for Spark; what would be ignored is refused."""
-    if _is_spark(engine, spark) and memory_bytes is not None:
-        raise UsageError(
-            "memory_bytes is a limit of the local engine",
-            hint="Spark's memory is a setting of its session",
-        )
-    return engine == "spark"
-
-
 def _is_spark(engine: str, spark: Any) -> bool:
+    """Whether the work is for Spark; a session that would be ignored is refused."""
     if engine not in ("local", "spark"):
         raise UsageError(f"unknown engine '{engine}'", hint="use local or spark")
     if engine == "local" and spark is not None:
