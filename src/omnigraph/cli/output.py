@@ -50,8 +50,8 @@ class CommandOutput(ABC):
     """Everything that commands can say."""
 
     @abstractmethod
-    def show(self, value: Answer | Stream) -> None:
-        """The answer of the command, or a part of it."""
+    def show(self, value: Answer | Stream, **facts: Any) -> None:
+        """The answer of the command, or a part of it; ``facts`` are for its text alone."""
 
     @abstractmethod
     def failure(self, error: OmnigraphError) -> None:
@@ -73,7 +73,7 @@ class CommandOutput(ABC):
 class JsonOutput(CommandOutput):
     """One JSON document on stdout, or what a stream has for programs."""
 
-    def show(self, value: Answer | Stream) -> None:
+    def show(self, value: Answer | Stream, **facts: Any) -> None:
         """The value as plain data."""
         if isinstance(value, Stream):
             _write_chunks(value)
@@ -110,7 +110,7 @@ class TextOutput(CommandOutput):
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
 
-    def show(self, value: Answer | Stream) -> None:
+    def show(self, value: Answer | Stream, **facts: Any) -> None:
         """The value as lines; what is said about data goes to stderr."""
         if isinstance(value, Stream):
             self._show_stream(value)
@@ -118,7 +118,7 @@ class TextOutput(CommandOutput):
             write_text(printable(value.text) if is_terminal(sys.stdout) else value.text)
         elif isinstance(value, Exported):
             write_error(rendered(lines_of(value, self._look(sys.stderr)), sys.stderr))
-        elif text := rendered(lines_of(value, self._look(sys.stdout)), sys.stdout):
+        elif text := rendered(lines_of(value, self._look(sys.stdout), **facts), sys.stdout):
             write_text(text)
 
     def failure(self, error: OmnigraphError) -> None:

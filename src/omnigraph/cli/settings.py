@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import click
 
@@ -45,11 +45,14 @@ class Settings:
         """Where this command's results and errors go."""
         return JsonOutput() if self.json else TextOutput(quiet=self.quiet)
 
-    def show(self, value: Answer | Stream, commit: GraphCommit | None = None) -> None:
-        """The answer, after which Ctrl-C comes too late; ``commit`` is what was published."""
+    def show(self, value: Answer | Stream, commit: GraphCommit | None = None, **facts: Any) -> None:
+        """The answer, after which Ctrl-C comes too late; ``commit`` is what was published.
+
+        ``facts`` are for the text alone: programs get the value.
+        """
         if commit is not None:
             self.published = commit.id
-        self.output.show(value)
+        self.output.show(value, **facts)
         answered()
 
     # -------------------------------------------------------- data

@@ -153,49 +153,12 @@ class Asked:
             raise QueryError(self.source, e.diagnostics) from e
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuerySource:
-    """The options that say which query is meant."""
-
-    name: str | None
-    text: str | None
-    file: str | None
-    params: str | None
-    params_file: str | None
-    pairs: tuple[str, ...]
-
-    def read(self, settings: Settings) -> Asked:
-        """Read the text and the parameters."""
-        if self.file is not None:
-            text, source = read_text(self.file, TextKind.QUERY, settings)
-        else:
-            text, source = self.text or "", INLINE_NAME
-        params = self._parameters(text, settings)
-        return Asked(text=text, source=source, name=self.name, params=params)
-
-    def _parameters(self, text: str, settings: Settings) -> dict[str, Any]:
-        written = self.params
-        if self.params_file is not None:
-            written, _ = read_text(self.params_file, TextKind.PARAMETERS, settings)
-        if written is None and not self.pairs:
-            return {}
-        from omnigraph.query.params import parse_params
-
-        found = {} if written is None else parse_params(written)
-        for name, value in pair_values(self.pairs, text, self.name).items():
-            if name in found:
-                raise UsageError(f"the parameter '{name}' is given twice")
-            found[name] = value
-        return found
-
-
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The graph, the query and its parameters, which the command gets as one ``source``."""
+    """The graph, the query and its parameters; the command gets the query as ``asked``."""
 
     @wraps(command)
     def run(settings: Settings, **given: Any) -> Any:
-        source = _source(settings, given)
-        return command(settings, source=source, **given)
+        return command(settings, asked=_asked(settings, given), **given)
 
     return target_options(_query_options(run))
 
@@ -222,29 +185,41 @@ _query_options = all_of(
 )
 
 
-def _source(settings: Settings, given: dict[str, Any]) -> QuerySource:
-    """Take our options out of those of the command."""
+def _asked(settings: Settings, given: dict[str, Any]) -> Asked:
+    """Take our options out of those of the command, and read what they name."""
     text, file = given.pop("text"), given.pop("file")
     settings.place, name = _place_and_name(
         given.pop("uri"), given.pop("name"), given.pop("store"), in_file=file is not None
     )
-    if text is None and file is None:
-        raise UsageError("no query is given", hint="write it behind -e, or name a file: --query")
-    if text is not None and file is not None:
-        raise UsageError("two queries are given: -e and --query", hint="give one of them")
     params, params_file = given.pop("params"), given.pop("params_file")
     if params is not None and params_file is not None:
         raise UsageError("--params and --params-file are both given", hint="give one of them")
     if file == STDIN and params_file == STDIN:
         raise UsageError("stdin is named twice", hint="read one of them from a file")
-    return QuerySource(
-        name=name,
-        text=text,
-        file=file,
-        params=params,
-        params_file=params_file,
-        pairs=given.pop("pairs"),
-    )
+    if text is not None and file is not None:
+        raise UsageError("two queries are given: -e and --query", hint="give one of them")
+    if file is not None:
+        text, source = read_text(file, TextKind.QUERY, settings)
+    elif text is not None:
+        source = INLINE_NAME
+    else:
+        raise UsageError("no query is given", hint="write it behind -e, or name a file: --query")
+    if params_file is not None:
+        params, _ = read_text(params_file, TextKind.PARAMETERS, settings)
+    values = _parameters(params, pair_values(given.pop("pairs"), text, name))
+    return Asked(text=text, source=source, name=name, params=values)
+
+
+def _parameters(written: str | None, pairs: dict[str, Any]) -> dict[str, Any]:
+    if written is None:
+        return pairs
+    from omnigraph.query.params import parse_params
+
+    found = parse_params(written)
+    for name in pairs:
+        if name in found:
+            raise UsageError(f"the parameter '{name}' is given twice")
+    return found | pairs
 
 
 def _place_and_name(

@@ -24,12 +24,7 @@ from omnigraph.cli.streams import whole_file, write_bytes
 from omnigraph.errors import TextError, UsageError
 from omnigraph.text_file import TextKind
 
-
-class Language(StrEnum):
-    """The value is the suffix of its files, without the dot."""
-
-    SCHEMA = "pg"
-    QUERY = "gq"
+_LANGUAGES = {"pg": TextKind.SCHEMA, "gq": TextKind.QUERY}
 
 
 class FmtMode(StrEnum):
@@ -103,9 +98,6 @@ class Patches(FormattedFiles, Verbatim):
         return "".join(file.diff for file in self.files)
 
 
-_KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
-
-
 @command(
     "fmt",
     "omnigraph fmt fleet.pg fleet.gq",
@@ -118,7 +110,7 @@ _KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option(
     "--language",
-    type=click.Choice([str(x) for x in Language]),
+    type=click.Choice(tuple(_LANGUAGES)),
     help="pg: schema, gq: queries.  [default: from the suffix of the file]",
 )
 def fmt_command(
@@ -133,9 +125,9 @@ def fmt_command(
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give - once")
     mode = FmtMode.DIFF if diff else FmtMode.CHECK if check else FmtMode.WRITE
-    languages = [_language(name, language) for name in files]
+    kinds = [_language(name, language) for name in files]
     # Everything is read before anything is written: a missing file changes no other.
-    done = [_read(name, of, settings) for name, of in zip(files, languages, strict=True)]
+    done = [_read(name, kind, settings) for name, kind in zip(files, kinds, strict=True)]
     if mode is FmtMode.WRITE:
         for file in done:
             if file.changed and file.name != STDIN_NAME:
@@ -159,24 +151,20 @@ def _shown(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[
     return others
 
 
-def _language(name: str, chosen: str | None) -> Language:
-    if chosen is not None:
-        return Language(chosen)
-    suffix = Path(name).suffix.removeprefix(".")
-    if suffix in set(Language):
-        return Language(suffix)
-    if name == STDIN:
-        raise UsageError("stdin has no suffix", hint="say --language pg or --language gq")
-    raise UsageError(
-        f"{name} is neither a .pg nor a .gq file", hint="say --language pg or --language gq"
-    )
+def _language(name: str, chosen: str | None) -> TextKind:
+    language = chosen or Path(name).suffix.removeprefix(".")
+    if language in _LANGUAGES:
+        return _LANGUAGES[language]
+    is_stdin = name == STDIN
+    why = "stdin has no suffix" if is_stdin else f"{name} is neither a .pg nor a .gq file"
+    raise UsageError(why, hint="say --language pg or --language gq")
 
 
-def _read(file: str, language: Language, settings: Settings) -> Formatted:
+def _read(file: str, kind: TextKind, settings: Settings) -> Formatted:
     """The text in its one layout, or its findings."""
-    text, name = read_text(file, _KINDS[language], settings)
+    text, name = read_text(file, kind, settings)
     try:
-        if language is Language.SCHEMA:
+        if kind is TextKind.SCHEMA:
             from omnigraph.schema.format import format_schema
 
             after = format_schema(text, name)

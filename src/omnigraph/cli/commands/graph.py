@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.answers import Created, Exported, Held
+from omnigraph.cli.answers import Created, Exported
 from omnigraph.cli.command import command
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.meter import MeterUnit
@@ -70,7 +70,7 @@ def snapshot_command(settings: Settings, state: StateAsked) -> None:
     the state.
     """
     with settings.graph() as graph:
-        settings.show(Held(uri=graph.uri, view=state.view(graph)))
+        settings.show(state.view(graph), uri=graph.uri)
 
 
 @command(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.answers import Loaded
 from omnigraph.cli.command import command
 from omnigraph.cli.meter import MeterUnit
 from omnigraph.cli.options import (
@@ -143,8 +142,7 @@ def load_command(
                 **options,
             )
         result = replace(result, base_branch=written.base)
-        done = Loaded(result=result, elapsed_s=clock.monotonic_s() - started_s)
-        settings.show(done, result.commit)
+        settings.show(result, result.commit, elapsed_s=clock.monotonic_s() - started_s)
 
 
 def _stdin(settings: Settings) -> GivenStream:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.answers import Merged
 from omnigraph.cli.command import command
 from omnigraph.cli.options import (
     all_of,
@@ -127,7 +126,7 @@ def _carry_out(
     with settings.graph(writing=True) as graph:
         run = graph.merge if verb == "merge" else graph.revert
         result = run(what, prefer=prefer, resolutions=decided, **options)
-        settings.show(Merged(result=result, verb=verb), result.commit)
+        settings.show(result, result.commit, verb=verb)
     fail_if(result.outcome is MergeOutcome.CONFLICTS)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.answers import Explained, Linted, Mutated
+from omnigraph.cli.answers import Explained, Linted
 from omnigraph.cli.command import command, said_store, target, target_options
 from omnigraph.cli.options import (
     RowFormat,
@@ -23,7 +23,7 @@ from omnigraph.cli.options import (
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import (
     STDIN,
-    QuerySource,
+    Asked,
     StateAsked,
     read_text,
     source_options,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 @limit_options
 def query_command(
     settings: Settings,
-    source: QuerySource,
+    asked: Asked,
     state: StateAsked,
     form: str | None,
     **options: Any,
@@ -85,7 +85,6 @@ def query_command(
     chosen = chosen_format(form, settings)
     if chosen is RowFormat.ARROW and is_terminal(sys.stdout):
         raise UsageError("Arrow is not for reading", hint="send it into a file: … > rows.arrow")
-    asked = source.read(settings)
 
     from omnigraph.cli.rows import QueryRows
 
@@ -112,15 +111,12 @@ def query_command(
     help="Run it, and say how many rows, milliseconds and requests each step took.",
 )
 @limit_options
-def explain_command(
-    settings: Settings, source: QuerySource, state: StateAsked, **options: Any
-) -> None:
+def explain_command(settings: Settings, asked: Asked, state: StateAsked, **options: Any) -> None:
     """Show how a query is run, step by step.
 
     The last step stands first; what it takes its rows from is indented below it. Without --analyze
     nothing is run, and parameters need no values.
     """
-    asked = source.read(settings)
     with settings.graph() as graph:
         view = state.view(graph)
         found = asked.ask(view.explain, **options)
@@ -139,7 +135,7 @@ def explain_command(
 @branch_option
 @if_commit_option
 @commit_options
-def mutate_command(settings: Settings, source: QuerySource, **options: Any) -> None:
+def mutate_command(settings: Settings, asked: Asked, **options: Any) -> None:
     """Insert, update or delete with a query, as one commit.
 
     All statements of the query are published together or not at all, checked against the schema. A
@@ -149,13 +145,11 @@ def mutate_command(settings: Settings, source: QuerySource, **options: Any) -> N
     With --json the answer is
       {"branch", "query_name", "affected_nodes", "affected_edges", "actor_id", "commit"}
     """
-    asked = source.read(settings)
     clock = SystemClock()
     with settings.graph(writing=True) as graph:
         started_s = clock.monotonic_s()
         result = asked.ask(graph.mutate, **options)
-        done = Mutated(result=result, elapsed_s=clock.monotonic_s() - started_s)
-        settings.show(done, result.commit)
+        settings.show(result, result.commit, elapsed_s=clock.monotonic_s() - started_s)
 
 
 @command(

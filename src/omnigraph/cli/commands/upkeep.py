@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from omnigraph.cli.answers import IndexList, Optimized, PendingWrites
+from omnigraph.cli.answers import IndexList, PendingWrites
 from omnigraph.cli.command import command, family
 from omnigraph.cli.meter import MeterUnit
 from omnigraph.cli.options import (
@@ -190,7 +190,7 @@ def optimize_command(settings: Settings, **options: Any) -> None:
     """
     with settings.graph(writing=True) as graph:
         result = graph.optimize(**options)
-        settings.show(Optimized(result=result, verb="Optimized"), result.commit)
+        settings.show(result, result.commit, verb="Optimized")
 
 
 @family("index", "omnigraph index status ./fleet", "omnigraph index build ./fleet", usual="status")
@@ -235,7 +235,7 @@ def build_command(settings: Settings, **options: Any) -> None:
     """
     with settings.graph(writing=True) as graph:
         result = graph.build_indexes(**options)
-        settings.show(Optimized(result=result, verb="Indexed"), result.commit)
+        settings.show(result, result.commit, verb="Indexed")
 
 
 @command(

@@ -12,12 +12,12 @@ import json
 from collections.abc import Callable
 
 from omnigraph.api.graph import Graph
-from omnigraph.cli.answers import CommitList, Explained, Held, Mutated, Remark, SchemaShown
+from omnigraph.cli.answers import CommitList, Explained, Remark, SchemaShown
 from omnigraph.cli.boundary import bug, report, report_interrupt
 from omnigraph.cli.options import RowFormat
 from omnigraph.cli.rows import QueryRows
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.shell.complete import COMMANDS
+from omnigraph.cli.shell.complete import COMMANDS, FORMATS
 from omnigraph.cli.shell.reading import is_empty
 from omnigraph.cli.streams import one_line
 from omnigraph.clock import Clock
@@ -115,8 +115,7 @@ class Session:
         if any(isinstance(q.body, Mutation) for q in file.queries):
             self._settings.writing = True
             changed = self._graph.mutate(text, params, branch=self._branch, actor=self._actor)
-            done = Mutated(result=changed, elapsed_s=self._elapsed_s(started_s))
-            self._settings.show(done, changed.commit)
+            self._settings.show(changed, changed.commit, elapsed_s=self._elapsed_s(started_s))
             return
         result = self._graph.query(text, params, branch=self._branch)
         self._last = text
@@ -164,7 +163,7 @@ class Session:
 
     def _types(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
-        self._settings.show(Held(uri=self._graph.uri, view=view))
+        self._settings.show(view, uri=self._graph.uri)
 
     def _go(self, rest: str) -> None:
         if rest:
@@ -180,9 +179,8 @@ class Session:
 
     def _set_format(self, rest: str) -> None:
         if rest:
-            names = [str(f) for f in RowFormat if f is not RowFormat.ARROW]
-            if rest not in names:
-                raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(names)}")
+            if rest not in FORMATS:
+                raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(FORMATS)}")
             self._form = RowFormat(rest)
         self._say(str(self._form))
 

@@ -14,6 +14,7 @@ from omnigraph.cli.lines import (
     TextLook,
     columns,
     count_text,
+    fact_lines,
     size_text,
     when_text,
 )
@@ -22,12 +23,12 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.upkeep.optimize import BUSY, DRIFTED
 
 if TYPE_CHECKING:
-    from omnigraph.cli.answers import IndexList, Optimized, PendingWrites
+    from omnigraph.cli.answers import IndexList, PendingWrites
     from omnigraph.upkeep.check import CheckReport
     from omnigraph.upkeep.cleanup import CleanupReport
     from omnigraph.upkeep.indexes import IndexStatus
     from omnigraph.upkeep.name_check import NameRepair
-    from omnigraph.upkeep.optimize import TableOptimized
+    from omnigraph.upkeep.optimize import OptimizeResult, TableOptimized
     from omnigraph.upkeep.recovery import PendingIntent, RecoveryReport
     from omnigraph.upkeep.repair import RepairReport, TableRepair
     from omnigraph.upkeep.status import GraphStatus
@@ -41,7 +42,6 @@ _STATES = {
     "unclear": "bold red",
 }
 _NAMES_MAX = 8
-_LABEL_WIDTH = 10
 
 
 # ---------------------------------------------------------------- status
@@ -65,20 +65,20 @@ def status(found: GraphStatus, look: TextLook) -> Iterator[Line]:
     head = f"{found.commit.id}  {when_text(found.commit.created_at_us)}"
     depth = f"{count_text(found.history_depth, 'commit')} deep"
     cleanups = f", {count_text(found.cleanups, 'cleanup')}" if found.cleanups else ""
-    facts = {
-        "commit": f"{head} on {one_line(found.branch)}",
-        "history": f"{depth}, {count_text(found.versions, 'version')} kept{cleanups}",
-        "format": _format(found.format),
-        "branches": _names(found.branches),
-        "tags": _names(found.tags),
-        "pending": _pending(found.pending),
-    }
-    for name, value in facts.items():
-        yield [(f"{name + ':':<{_LABEL_WIDTH}}", QUIET_STYLE), value]
     first, *rest = found.advice or ["nothing to do"]
-    yield [(f"{'next:':<{_LABEL_WIDTH}}", QUIET_STYLE), first]
+    yield from fact_lines(
+        [
+            ("commit", f"{head} on {one_line(found.branch)}"),
+            ("history", f"{depth}, {count_text(found.versions, 'version')} kept{cleanups}"),
+            ("format", _format(found.format)),
+            ("branches", _names(found.branches)),
+            ("tags", _names(found.tags)),
+            ("pending", _pending(found.pending)),
+            ("next", first),
+        ]
+    )
     for line in rest:
-        yield [" " * _LABEL_WIDTH, line]
+        yield [" " * len("branches: "), line]
 
 
 def _pending(pending: Sequence[PendingIntent]) -> str:
@@ -256,17 +256,14 @@ _REASONS = {
 # ---------------------------------------------------------------- optimize and index
 
 
-def optimized(done: Optimized, look: TextLook) -> Iterator[Line]:
+def optimized(result: OptimizeResult, look: TextLook, verb: str) -> Iterator[Line]:
     """What was done to every table of which there is something to say."""
-    if look.quiet:
-        return
-    result = done.result
     branch = one_line(result.branch)
     if result.commit is None:
         yield [("Nothing to do", "bold"), f": {branch} is in order"]
     else:
         commit = (result.commit.id, ID_STYLE)
-        yield [(f"{done.verb} {branch}", "bold green"), ": commit ", commit]
+        yield [(f"{verb} {branch}", "bold green"), ": commit ", commit]
     width = max((len(t.type_key) for t in result.tables), default=0)
     for table in result.tables:
         for said in _optimized_table(table):
