@@ -88,12 +88,12 @@ class Settings:
     # -------------------------------------------------------- the graph
 
     @contextmanager
-    def graph(self, place: str | None = None, *, writing: bool = False) -> Generator[Graph]:
-        """The graph that the command line names, or another, open as long as the block runs."""
+    def graph(self, *, writing: bool = False) -> Generator[Graph]:
+        """The graph that the command line names, open as long as the block runs."""
         from omnigraph.api.opening import open as open_graph
 
         silence_libraries()
-        with open_graph(place or self.place, durability=self.durability) as graph:
+        with open_graph(self.place, durability=self.durability) as graph:
             self.writing = writing
             yield graph
 

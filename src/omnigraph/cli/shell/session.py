@@ -9,7 +9,6 @@ serves the prompt and a pipe.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from omnigraph.api.graph import Graph
 from omnigraph.cli.answers import CommitList, Explained, Remark, SchemaShown
@@ -131,75 +130,63 @@ class Session:
         self._settings.show(Remark(words))
 
     def _command(self, text: str) -> None:
+        """Every command has a method of its name: ``do_help`` is ``:help``."""
         name, _, rest = text.partition(" ")
-        known: dict[str, Callable[[str], None]] = {
-            ":help": self._help,
-            ":schema": self._schema,
-            ":types": self._types,
-            ":branch": self._go,
-            ":params": self._set_params,
-            ":format": self._set_format,
-            ":explain": self._explain,
-            ":timing": self._set_timing,
-            ":commits": self._commits,
-            ":quit": self._quit,
-        }
-        run = known.get(name)
-        if run is None:
-            hint = did_you_mean(name, known) or "':help' shows what there is"
+        if name not in COMMANDS:
+            hint = did_you_mean(name, COMMANDS) or "':help' shows what there is"
             raise UsageError(f"no such command '{name}'", hint=hint)
-        run(rest.strip())
+        getattr(self, f"do_{name.removeprefix(':')}")(rest.strip())
 
-    def _help(self, rest: str) -> None:
+    def do_help(self, rest: str) -> None:
         lines = [f"{name:<{_COLUMN}} {what}" for name, what in COMMANDS.items()]
         self._say("\n".join([HELP, *lines]))
 
-    def _schema(self, rest: str) -> None:
+    def do_schema(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
         if rest:
             self._say(type_text(type_named(view.catalog, rest)))
         else:
             self._settings.show(SchemaShown(view=view))
 
-    def _types(self, rest: str) -> None:
+    def do_types(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
         self._settings.show(view, uri=self._graph.uri)
 
-    def _go(self, rest: str) -> None:
+    def do_branch(self, rest: str) -> None:
         if rest:
             self._catalog = self._graph.snapshot(rest).catalog
             self._branch = rest
         self._say(self._branch)
 
-    def _set_params(self, rest: str) -> None:
+    def do_params(self, rest: str) -> None:
         if rest:
             parse_params(rest)  # A wrong value fails here, and nothing changes.
             self._params = rest
         self._say(json.dumps(json.loads(self._params) or {}, ensure_ascii=False))
 
-    def _set_format(self, rest: str) -> None:
+    def do_format(self, rest: str) -> None:
         if rest:
             if rest not in FORMATS:
                 raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(FORMATS)}")
             self._form = RowFormat(rest)
         self._say(str(self._form))
 
-    def _explain(self, rest: str) -> None:
+    def do_explain(self, rest: str) -> None:
         text = rest or self._last
         if not text:
             raise UsageError("there is no query to explain", hint=":explain match { … } return …")
         found = self._graph.explain(text, branch=self._branch)
         self._settings.show(Explained(explanation=found, branch=self._branch, commit=None))
 
-    def _set_timing(self, rest: str) -> None:
+    def do_timing(self, rest: str) -> None:
         self._timing = not self._timing
         self._say(f"times are {'shown' if self._timing else 'not shown'}")
 
-    def _commits(self, rest: str) -> None:
+    def do_commits(self, rest: str) -> None:
         found = self._graph.commits(branch=self._branch, limit=COMMITS_SHOWN)
         self._settings.show(CommitList(commits=found))
 
-    def _quit(self, rest: str) -> None:
+    def do_quit(self, rest: str) -> None:
         self.done = True
 
 
