@@ -34,7 +34,8 @@ from omnigraph.errors import (
 )
 
 if TYPE_CHECKING:
-    from omnigraph.api.graph import Graph, init, open
+    from omnigraph.api.graph import Graph
+    from omnigraph.api.opening import init, open
     from omnigraph.api.view import SnapshotView
     from omnigraph.branch.diff import Diff
     from omnigraph.branch.merge.conflicts import MergeResult
@@ -116,7 +117,7 @@ __all__ = [
     "open",
 ]
 
-_HOMES = {
+_MODULES = {
     "CheckReport": "omnigraph.upkeep.check",
     "CleanupReport": "omnigraph.upkeep.cleanup",
     "Commits": "omnigraph.results",
@@ -145,17 +146,17 @@ _HOMES = {
     "SnapshotView": "omnigraph.api.view",
     "TableChange": "omnigraph.manifest.snapshot",
     "__version__": "omnigraph.version",
-    "init": "omnigraph.api.graph",
-    "open": "omnigraph.api.graph",
+    "init": "omnigraph.api.opening",
+    "open": "omnigraph.api.opening",
 }
-"""Where the names live that are imported when they are first used."""
+"""The modules of the names that are imported when they are first used."""
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
-    value = globals()[name] = getattr(import_module(home), name)
+    value = globals()[name] = getattr(import_module(module), name)
     return value
 
 

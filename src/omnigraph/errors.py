@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
@@ -103,11 +103,7 @@ class Violation:
 
     def to_dict(self) -> dict[str, Any]:
         """The violation as plain JSON data, without absent fields."""
-        names = (
-            "rule", "message", "entity_kind", "type_name",
-            "entity_id", "property_name", "source", "line",
-        )  # fmt: skip
-        return {n: v for n in names if (v := getattr(self, n)) is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class OmnigraphError(Exception):
@@ -134,7 +130,7 @@ class OmnigraphError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses take other arguments than they pass to Exception; workers of a process pool
-        # must be able to send every error home all the same.
+        # must be able to send every error back all the same.
         return _restore, (type(self), self.args, self.__dict__)
 
     def to_dict(self) -> dict[str, Any]:

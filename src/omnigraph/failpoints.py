@@ -172,7 +172,7 @@ def armed(
 
     ``skip`` ignores the first hits; then the point acts ``times`` times (``None``: always). Once is
     the default, so that a callable which itself writes to a graph does not call itself for ever.
-    ``directory`` belongs to ``pause``. The arm that is yielded tells how often it was reached.
+    ``directory`` belongs to ``pause``. The arm that is yielded counts how often it was reached.
     """
     if isinstance(action, str):
         kind, call = _action(point, action), None

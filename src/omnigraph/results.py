@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
@@ -242,20 +241,17 @@ class LoadResult:
             "mode": self.mode,
             "base_branch": self.base_branch,
             "branch_created": self.base_branch is not None,
-            "nodes": [_count(t) for t in self.nodes],
-            "edges": [_count(t) for t in self.edges],
+            "nodes": [asdict(t) for t in self.nodes],
+            "edges": [asdict(t) for t in self.edges],
             "total_entities": self.total_entities,
             "commit": self.commit.to_dict() if self.commit else None,
-            **({"dry_run": True, "changes": self._changes()} if self.dry_run else {}),
+            **(self._would_do() if self.dry_run else {}),
         }
 
-    def _changes(self) -> dict[str, Any]:
+    def _would_do(self) -> dict[str, Any]:
         """What a dry run would do; otherwise the commit says what was done."""
-        return {key: asdict(change) for key, change in self.changes.items()}
-
-
-def _count(count: TypeCount) -> dict[str, Any]:
-    return {"name": count.name, "entities_loaded": count.entities_loaded}
+        changes = {key: asdict(change) for key, change in self.changes.items()}
+        return {"dry_run": True, "changes": changes}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +268,7 @@ class Dataset:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 HTML_ROWS_MAX = 100
@@ -293,8 +289,3 @@ def html_table(table: pa.Table) -> str:
 
 def _cell(value: Any) -> str:
     return "" if value is None else escape(str(value))
-
-
-def instant(micros: int) -> datetime:
-    """A point in lineage time as a datetime in UTC."""
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)

@@ -5,6 +5,7 @@ Imports nothing heavy.
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 
@@ -17,17 +18,26 @@ class TextKind(StrEnum):
     SCHEMA = "schema"
     QUERY = "query"
     PARAMETERS = "parameter"
+    RESOLUTIONS = "resolution"
 
     @property
     def suffix(self) -> str:
-        """By habit at the end of the file's name."""
-        return {"schema": ".pg", "query": ".gq", "parameter": ".json"}[self]
+        """The usual end of the file's name."""
+        return _SUFFIXES[self]
 
 
-def read_text_file(path: Path, kind: TextKind) -> str:
-    """The text byte for byte: the line ends of a schema belong to what is stored."""
+_SUFFIXES = {
+    TextKind.SCHEMA: ".pg",
+    TextKind.QUERY: ".gq",
+    TextKind.PARAMETERS: ".json",
+    TextKind.RESOLUTIONS: ".jsonl",
+}
+
+
+def read_file(path: Path, kind: TextKind) -> bytes:
+    """The content byte for byte: the line ends of a schema belong to what is stored."""
     try:
-        return decoded(path.read_bytes(), str(path), kind)
+        return path.read_bytes()
     except FileNotFoundError as e:
         raise NotFoundError(
             f"no {kind} file {path}",
@@ -45,3 +55,17 @@ def decoded(content: bytes, name: str, kind: TextKind) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as e:
         raise UsageError(f"cannot read the {kind} file {name}: it is not UTF-8 text") from e
+
+
+def schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
+    """Schema text and a name for it. A string with a line break or a brace is text, unless it ends
+    like the name of a schema file."""
+    if not isinstance(schema, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"not a schema: {schema!r}", hint="give .pg text or the path of a file")
+    if isinstance(schema, str):
+        if not schema.strip():
+            raise UsageError("the schema is empty", hint="give .pg text or the path of a file")
+        if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
+            return schema, "schema.pg"
+    path = Path(schema)
+    return decoded(read_file(path, TextKind.SCHEMA), str(path), TextKind.SCHEMA), str(path)

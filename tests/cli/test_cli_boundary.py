@@ -182,4 +182,4 @@ def _fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise error
 
-    monkeypatch.setattr("omnigraph.api.graph.open", fail)
+    monkeypatch.setattr("omnigraph.api.opening.open", fail)

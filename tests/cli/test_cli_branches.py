@@ -206,7 +206,9 @@ def test_what_was_shown_is_what_ends(graph: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_remote_branch_ends_only_with_a_yes(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ok("branch", "create", "june", graph)
     local = omnigraph.open
-    monkeypatch.setattr("omnigraph.api.graph.open", lambda uri, **options: local(graph, **options))
+    monkeypatch.setattr(
+        "omnigraph.api.opening.open", lambda uri, **options: local(graph, **options)
+    )
     monkeypatch.setattr("omnigraph.api.graph.Graph.uri", "s3://bucket/g")
     said = run("branch", "delete", "june", "s3://bucket/g")
     assert (said.exit_code, "needs --yes" in said.stderr) == (2, True)

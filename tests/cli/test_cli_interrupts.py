@@ -23,7 +23,7 @@ def _interrupt(*args: object, **kwargs: object) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_reading(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]) -> None:
-    monkeypatch.setattr("omnigraph.api.graph.open", _interrupt)
+    monkeypatch.setattr("omnigraph.api.opening.open", _interrupt)
     said = run("snapshot", graph, *flags)
     assert (said.exit_code, said.stderr) == (130, "interrupted\n")
     if flags:
@@ -44,7 +44,7 @@ def test_writing(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str])
 
 
 def test_creating(tmp_path: Path, schema_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.api.graph.init", _interrupt)
+    monkeypatch.setattr("omnigraph.api.opening.init", _interrupt)
     said = run("init", tmp_path / "g", "--schema", schema_file)
     assert (said.exit_code, said.stderr) == (130, WRITING + "\n")
 
@@ -110,7 +110,7 @@ def test_a_plan_before_a_question_is_not_the_answer(graph: Path, tmp_path: Path)
 
 def test_after_an_export_to_a_file_it_changes_nothing(graph: Path, tmp_path: Path) -> None:
     code = _STRIKE + (
-        "import omnigraph.api.graph\n"
+        "import omnigraph.api.opening\n"
         "omnigraph.api.graph.Graph.close = strike\n"
         "from omnigraph.cli.main import main; main()\n"
     )
@@ -147,8 +147,8 @@ def test_the_entry_imports_nearly_nothing() -> None:
 
 def test_a_second_interrupt_still_exits_130(graph: Path) -> None:
     code = _STRIKE + (
-        "import omnigraph.api.graph\n"
-        "omnigraph.api.graph.open = strike\n"
+        "import omnigraph.api.opening\n"
+        "omnigraph.api.opening.open = strike\n"
         "import omnigraph.cli.boundary as b\n"
         "b.write_error = strike\n"
         "from omnigraph.cli.entry import main; main()\n"
@@ -170,10 +170,10 @@ def test_the_modules_run(module: str) -> None:
 def test_an_ignored_interrupt_stays_ignored(graph: Path) -> None:
     code = _STRIKE + (
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "import omnigraph.api.graph\n"
-        "opened = omnigraph.api.graph.open\n"
+        "import omnigraph.api.opening\n"
+        "opened = omnigraph.api.opening.open\n"
         "def open(*args, **kwargs): strike(); return opened(*args, **kwargs)\n"
-        "omnigraph.api.graph.open = open\n"
+        "omnigraph.api.opening.open = open\n"
         "from omnigraph.cli.entry import main; main()\n"
     )
     assert process("snapshot", graph, code=code).returncode == 0

@@ -168,11 +168,11 @@ def test_everything_that_is_wrong_goes_to_a_file_or_a_table(
 
 _STRIKE = """
 import signal, threading
-from omnigraph.cli.meter import SilentMeter
+from omnigraph.cli.meter import Meter
 def show_phase(self, said):
     if said.total:  # Told by another thread: this one waits for Spark.
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-SilentMeter.show_phase = show_phase
+Meter.show_phase = show_phase
 from omnigraph.cli.main import main
 main()
 """

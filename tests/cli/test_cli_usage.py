@@ -120,7 +120,7 @@ def test_remote_overwrite_needs_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     def reached(*args: object, **kwargs: object) -> None:
         raise AssertionError("opened")
 
-    monkeypatch.setattr("omnigraph.api.graph.open", reached)
+    monkeypatch.setattr("omnigraph.api.opening.open", reached)
     args = ("load", "s3://bucket/g", "--data", "file.jsonl", "--mode")
     said = run(*args, "overwrite")
     assert said.exit_code == 2
@@ -133,11 +133,13 @@ def test_remote_overwrite_needs_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_remote_overwrite_asks_on_a_terminal(
     graph: Path, data_file: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
 ) -> None:
-    import omnigraph.api.graph
+    import omnigraph.api.opening
 
-    local = omnigraph.api.graph.open
+    local = omnigraph.api.opening.open
     monkeypatch.setattr("omnigraph.cli.settings.is_terminal", lambda stream: True)
-    monkeypatch.setattr("omnigraph.api.graph.open", lambda uri, **options: local(graph, **options))
+    monkeypatch.setattr(
+        "omnigraph.api.opening.open", lambda uri, **options: local(graph, **options)
+    )
     said = run("load", "s3://bucket/g", "--data", data_file, "--mode", "overwrite", stdin=typed)
     assert said.exit_code == code
     assert "s3://bucket/g" in said.stderr

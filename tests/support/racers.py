@@ -14,7 +14,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from omnigraph.api import graph as graphs
+from omnigraph.api import opening
+from omnigraph.api.graph import Graph
 from omnigraph.errors import OmnigraphError
 from omnigraph.input import publishing as publishing  # With the next: imported before the fork,
 from omnigraph.query import engine as engine  # so that a racer races, and does not import.
@@ -55,30 +56,30 @@ class RaceResult:
     """What the steps said, those that say anything."""
 
 
-def append(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
+def append(graph: Graph, name: str, i: int, type_name: str) -> None:
     """Commit one new node."""
     graph.load([{"type": type_name, "data": {"name": f"{name}-{i}"}}], actor=name)
 
 
-def connect(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
+def connect(graph: Graph, name: str, i: int, type_name: str) -> None:
     """Commit one edge between people of a fixed set; somebody may be removing them meanwhile."""
     ends = {"from": f"p{i % 10}", "to": f"p{(i + 1) % 10}"}
     graph.load([{"edge": type_name, **ends}], actor=name)
 
 
-def replace(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
+def replace(graph: Graph, name: str, i: int, type_name: str) -> None:
     """Overwrite the people, each time with another one missing."""
     rows = [{"type": type_name, "data": {"name": f"p{n}"}} for n in range(10) if n != i % 10]
     graph.load(rows, mode="overwrite", actor=name)
 
 
-def merge(graph: graphs.Graph, name: str, i: int, type_name: str) -> None:
+def merge(graph: Graph, name: str, i: int, type_name: str) -> None:
     """Upsert one person who exists and one who is new."""
     rows = [{"type": type_name, "data": {"name": n}} for n in ("p0", f"{name}-{i}")]
     graph.load(rows, mode="merge", actor=name)
 
 
-_KINDS: dict[str, Callable[[graphs.Graph, str, int, str], str | None]] = {
+_KINDS: dict[str, Callable[[Graph, str, int, str], str | None]] = {
     "append": append,
     "churn": branchers.churn,
     "connect": connect,
@@ -109,11 +110,11 @@ def _race(racer: Racer, ready: Callable[[], None]) -> RaceResult:
     if racer.kind == "create":
         ready()
         try:
-            graphs.init(racer.uri, SCHEMA, actor=racer.name).close()
+            opening.init(racer.uri, SCHEMA, actor=racer.name).close()
         except OmnigraphError as e:
             errors.append(str(e.kind))
         return RaceResult(name=racer.name, done=1 - len(errors), errors=tuple(errors))
-    with graphs.open(racer.uri) as graph:
+    with opening.open(racer.uri) as graph:
         ready()
         for i in range(racer.count):
             try:

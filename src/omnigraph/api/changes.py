@@ -15,10 +15,9 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from omnigraph.api.view import SnapshotView
+from omnigraph.api.view import SnapshotView, binary_out
 from omnigraph.branch.feed.blocks import ChangeBlock, PageSize
 from omnigraph.branch.feed.reader import ChangePage, FeedReader, PollRequest
 from omnigraph.branch.feed.tokens import NamedFilter
@@ -185,25 +184,15 @@ class Changes:
         state. ``kinds`` and ``types`` choose what is written; the cursor keeps the filter.
         """
         asked = NamedFilter.of(kinds, types, ops)
-        if isinstance(out, (str, os.PathLike)):
-            try:
-                with Path(out).open("wb") as file:
-                    return self._baseline(file, branch, asked, progress)
-            except OSError as e:
-                raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
-        return self._baseline(out, branch, asked, progress)
-
-    def _baseline(
-        self, out: BinaryIO, branch: str, asked: NamedFilter, progress: Callable[[int], None] | None
-    ) -> Baseline:
-        snapshot, chosen, cursor = self._feed.captured(branch, asked)
-        view = SnapshotView(self._feed.repository, snapshot)
-        names = [t.name for t in view.catalog.types() if chosen.wants(t)]
-        # No names at all would mean all types.
-        rows = view.export(out, types=names, progress=progress) if names else 0
-        made = Baseline(commit_id=snapshot.head.id, cursor=cursor, rows=rows)
-        line = json.dumps({"baseline": made.to_dict()}, separators=(",", ":")) + "\n"
-        write_all(out, memoryview(line.encode()))
+        with binary_out(out) as file:
+            snapshot, chosen, cursor = self._feed.captured(branch, asked)
+            view = SnapshotView(self._feed.repository, snapshot)
+            names = [t.name for t in view.catalog.types() if chosen.wants(t)]
+            # No names at all would mean all types.
+            rows = view.export(file, types=names, progress=progress) if names else 0
+            made = Baseline(commit_id=snapshot.head.id, cursor=cursor, rows=rows)
+            line = json.dumps({"baseline": made.to_dict()}, separators=(",", ":")) + "\n"
+            write_all(file, memoryview(line.encode()))
         return made
 
     @property

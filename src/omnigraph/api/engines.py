@@ -122,8 +122,4 @@ def marking(location: Location, here: Mark, engine: str, spark: Any) -> Generato
 
 
 def _is_large(versions: Sequence[TableVersion]) -> bool:
-    if len(versions) < AUTO_VERSIONS:
-        return False
-    from omnigraph.spark.sessions import spark_available
-
-    return spark_available()
+    return len(versions) >= AUTO_VERSIONS and _spark_available()

@@ -15,22 +15,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from omnigraph.api.versions import Versions
-from omnigraph.clock import Clock
-from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.ids import IdSource
-from omnigraph.manifest.repository import Durability, Repository
+from omnigraph.errors import UsageError
+from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.query.exec.limits import Limits, cache_bytes
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
-from omnigraph.storage.location import locate
-from omnigraph.text_file import TextKind, read_text_file
+from omnigraph.text_file import schema_text
 
 if TYPE_CHECKING:
     from omnigraph.input.phases import TellPhase
@@ -44,60 +39,6 @@ if TYPE_CHECKING:
     from omnigraph.upkeep.indexes import IndexStatus
     from omnigraph.upkeep.optimize import OptimizeResult
     from omnigraph.upkeep.schema_apply import SchemaApplyResult
-
-Uri = str | os.PathLike[str]
-
-
-def init(
-    uri: Uri,
-    schema: str | os.PathLike[str],
-    *,
-    actor: str | None = None,
-    durability: str = "process",
-    clock: Clock | None = None,
-    ids: IdSource | None = None,
-) -> Graph:
-    """Create a graph at ``uri`` and open it.
-
-    ``schema`` is `.pg` text, or the path of a `.pg` file. Raises ``SchemaError`` with every finding
-    in the text, ``AlreadyExistsError`` if there is a graph already. Costs at most 12 object-store
-    requests, whatever the number of types.
-    """
-    from omnigraph.write.init import initialise
-
-    text, name = _schema_text(schema)
-    repository = initialise(
-        locate(uri),
-        text,
-        schema_name=name,
-        actor=actor,
-        durability=_durability(durability),
-        clock=clock,
-        ids=ids,
-    )
-    return Graph(repository)
-
-
-def open(
-    uri: Uri,
-    *,
-    durability: str = "process",
-    embedder: Embedder | None = None,
-    clock: Clock | None = None,
-    ids: IdSource | None = None,
-) -> Graph:
-    """Open the graph at ``uri``. Raises ``NotFoundError`` if there is none.
-
-    Opening writes nothing. It costs at most 6 object-store requests at any depth of history.
-    ``embedder`` turns the text of a ``nearest`` search into a vector.
-    """
-    location = locate(uri)
-    if location.local_path is not None:
-        _check_folder(location.uri, location.local_path)
-    repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
-    head = repository.branch(MAIN).head
-    repository.schema(head.snapshot.schema_hash)
-    return Graph(repository, embedder)
 
 
 class Graph(Versions):
@@ -136,12 +77,7 @@ class Graph(Versions):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -175,7 +111,7 @@ class Graph(Versions):
         """
         from omnigraph.upkeep.schema_apply import plan_schema
 
-        text, name = _schema_text(schema)
+        text, name = schema_text(schema)
         return plan_schema(
             self._repository,
             text,
@@ -204,7 +140,7 @@ class Graph(Versions):
         """
         from omnigraph.upkeep.schema_apply import schema_apply
 
-        text, name = _schema_text(schema)
+        text, name = schema_text(schema)
         return schema_apply(
             self._repository,
             text,
@@ -473,32 +409,6 @@ class Graph(Versions):
         return self._repository.schema(snapshot.schema_hash)
 
 
-def _check_folder(uri: str, path: Path) -> None:
-    try:
-        if path.is_dir():
-            return
-        why = "it is not a folder" if path.exists() else "no such folder"
-    except OSError as e:  # A name that is too long, a folder that may not be entered.
-        why = e.strerror or str(e)
-    raise NotFoundError(
-        f"no graph at {uri}: {why}", hint=f"create one: omnigraph init --schema FILE {uri}"
-    )
-
-
-def _schema_text(schema: str | os.PathLike[str]) -> tuple[str, str]:
-    """Schema text and a name for it. A string with a line break or a brace is text, unless it ends
-    like the name of a schema file."""
-    if not isinstance(schema, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"not a schema: {schema!r}", hint="give .pg text or the path of a file")
-    if isinstance(schema, str):
-        if not schema.strip():
-            raise UsageError("the schema is empty", hint="give .pg text or the path of a file")
-        if "\n" in schema or ("{" in schema and not schema.endswith(".pg")):
-            return schema, "schema.pg"
-    path = Path(schema)
-    return read_text_file(path, TextKind.SCHEMA), str(path)
-
-
 def _counts(rows: Mapping[str, int], kind: str) -> tuple[TypeCount, ...]:
     return tuple(
         TypeCount(name=key.partition(":")[2], entities_loaded=count)
@@ -516,10 +426,3 @@ def _mode(mode: str) -> WriteMode:
         raise UsageError(
             f"unknown load mode '{mode}'", hint="use append, merge or overwrite"
         ) from e
-
-
-def _durability(durability: str) -> Durability:
-    try:
-        return Durability(durability)
-    except ValueError as e:
-        raise UsageError(f"unknown durability '{durability}'", hint="use process or fsync") from e

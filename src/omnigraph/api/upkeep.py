@@ -1,4 +1,4 @@
-"""Looking after a graph from Python: ``graph.upkeep``.
+"""Upkeep of a graph from Python: ``graph.upkeep``.
 
 graph -> [upkeep] -> upkeep/status, check, recovery, cleanup, repair
 
@@ -52,7 +52,7 @@ class Recovery:
     ) -> RecoveryReport:
         """Finish what was published and give up what stalled, or only one operation.
 
-        A write is taken for stalled if it was not heard of for ``stalled_after``. If it wakes up
+        A write counts as stalled if it gave no sign of life for ``stalled_after``. If it goes on
         after that it fails with ``revoked`` and can be repeated.
         """
         from omnigraph.upkeep.recovery import recover
@@ -161,7 +161,7 @@ class Upkeep:
         discard: bool = False,
         message: str | None = None,
     ) -> RepairReport:
-        """Look what other programs did to tables of main; with ``confirm`` deal with it.
+        """Find what other programs did to tables of main; with ``confirm`` repair it.
 
         Where files were only joined, the mirror is put back. Anything else is refused, unless
         ``force`` adopts it, as far as the schema allows, or ``discard`` puts the tables back to

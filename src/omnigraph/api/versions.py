@@ -58,7 +58,7 @@ class Versions(ABC):
 
     @cached_property
     def upkeep(self) -> Upkeep:
-        """Looking after the graph: status, check, recovery, cleanup."""
+        """Upkeep of the graph: status, check, recovery, cleanup."""
         from omnigraph.api.upkeep import Upkeep
 
         return Upkeep(lambda: self._repository)
@@ -142,7 +142,7 @@ class Versions(ABC):
         return self._without_source(result) if delete_branch and not dry_run else result
 
     def _without_source(self, result: MergeResult) -> MergeResult:
-        """The merge has happened: that its source could not be deleted is told, not raised."""
+        """The merge is published: that its source could not be deleted is reported, not raised."""
         try:
             self.branches.delete(result.source, if_commit=result.source_commit)
         except OmnigraphError as e:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -128,7 +129,12 @@ class SnapshotView:
         snapshot = self._snapshot
         prepared = self._engine.prepare(text, name, self._schema)
         limits = self._engine.limits(timeout_s, memory_bytes)
-        on_spark = _on_spark(engine, spark, memory_bytes)
+        on_spark = _is_spark(engine, spark)
+        if on_spark and memory_bytes is not None:
+            raise UsageError(
+                "memory_bytes is a limit of the local engine",
+                hint="Spark's memory is a setting of its session",
+            )
         with reporting_reclaimed(self._repository, snapshot):
             if on_spark:
                 rows = self._read_on_spark(prepared.query, params, limits, spark)
@@ -200,15 +206,8 @@ class SnapshotView:
                 return on_spark.export(out, format=export_format(format), types=types).rows
         if export_format(format) != "jsonl":
             raise UsageError(f"the local engine does not write {format}", hint='engine="spark"')
-        if isinstance(out, (str, os.PathLike)):
-            try:
-                with Path(out).open("wb") as file:
-                    return self._export(file, types, progress)
-            except OSError as e:
-                raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
-        if isinstance(out, io.TextIOBase) or not hasattr(out, "write"):
-            raise UsageError("export writes bytes", hint='open the file in mode "wb"')
-        return self._export(out, types, progress)
+        with binary_out(out) as file:
+            return self._export(file, types, progress)
 
     def _export(
         self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
@@ -269,17 +268,23 @@ class SnapshotView:
         )
 
 
-def _on_spark(engine: str, spark: Any, memory_bytes: int | None) -> bool:
-    """Whether a query is for Spark; what would be ignored is refused."""
-    if _is_spark(engine, spark) and memory_bytes is not None:
-        raise UsageError(
-            "memory_bytes is a limit of the local engine",
-            hint="Spark's memory is a setting of its session",
-        )
-    return engine == "spark"
+@contextmanager
+def binary_out(out: BinaryIO | str | os.PathLike[str]) -> Generator[BinaryIO]:
+    """A stream as it is given, or the file at a path."""
+    if isinstance(out, (str, os.PathLike)):
+        try:
+            with Path(out).open("wb") as file:
+                yield file
+        except OSError as e:
+            raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
+    elif isinstance(out, io.TextIOBase) or not hasattr(out, "write"):
+        raise UsageError("export writes bytes", hint='open the file in mode "wb"')
+    else:
+        yield out
 
 
 def _is_spark(engine: str, spark: Any) -> bool:
+    """Whether the work is for Spark; a session that would be ignored is refused."""
     if engine not in ("local", "spark"):
         raise UsageError(f"unknown engine '{engine}'", hint="use local or spark")
     if engine == "local" and spark is not None:

@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from omnigraph.api.view import SnapshotView
     from omnigraph.branch.control import BranchInfo
     from omnigraph.branch.history import LoggedCommit
-    from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.tags import Tag
     from omnigraph.manifest.snapshot import GraphCommit
     from omnigraph.query.engine import ExplainedStep, Explanation
     from omnigraph.query.lint import LintReport
-    from omnigraph.results import Commits, LoadResult, MutationResult
+    from omnigraph.results import Commits
     from omnigraph.schema.catalog import Catalog
     from omnigraph.upkeep.indexes import IndexStatus
-    from omnigraph.upkeep.optimize import OptimizeResult
     from omnigraph.upkeep.recovery import PendingIntent
 
 
@@ -75,6 +73,22 @@ class Verbatim(ABC):
         """All of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remark(Verbatim):
+    """A line or a few for the person at the shell."""
+
+    words: str
+
+    @property
+    def text(self) -> str:
+        """With the end of the last line."""
+        return f"{self.words}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for programs, which the shell does not serve."""
+        return {"text": self.words}
+
+
 # ---------------------------------------------------------------- a graph and its data
 
 
@@ -98,30 +112,6 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """A load is done."""
-
-    result: LoadResult
-    elapsed_s: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of ``load --json``."""
-        return self.result.to_dict()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutated:
-    """A mutation is done."""
-
-    result: MutationResult
-    elapsed_s: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of ``mutate --json``."""
-        return self.result.to_dict()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
     """Entities were written to a file or a folder."""
 
@@ -133,18 +123,6 @@ class Exported:
     def to_dict(self) -> dict[str, Any]:
         """The shape of ``export --json``."""
         return {"output": self.place} | self.document
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What a state of a graph holds."""
-
-    uri: str
-    view: SnapshotView
-
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of ``snapshot --json``."""
-        return self.view.to_dict()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,18 +261,6 @@ class ResetDone:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """A merge or a revert was done, or tried."""
-
-    result: MergeResult
-    verb: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of ``merge --json``."""
-        return self.result.to_dict()
-
-
 # ---------------------------------------------------------------- schemas and queries
 
 
@@ -340,7 +306,7 @@ class ValidSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """Files of queries were looked over."""
+    """Files of queries were checked."""
 
     reports: Sequence[LintReport]
     describe: bool
@@ -394,18 +360,6 @@ def _step(step: ExplainedStep) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- upkeep
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimized:
-    """Files were joined, or indexes built."""
-
-    result: OptimizeResult
-    verb: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of ``optimize --json``."""
-        return self.result.to_dict()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

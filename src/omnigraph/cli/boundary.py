@@ -85,7 +85,7 @@ class App(click.Group):
 
 
 def report(error: OmnigraphError, settings: Settings) -> int:
-    """Tell an error, and what was published all the same; returns the exit code."""
+    """Show an error, and what was published in spite of it; returns the exit code."""
     if error.kind is ErrorKind.INTERNAL and not error.hint:
         error.hint = (
             "this is a bug in omnigraph, please report it; "
@@ -104,7 +104,7 @@ def report(error: OmnigraphError, settings: Settings) -> int:
 
 
 def report_interrupt(settings: Settings) -> int:
-    """Tell that Ctrl-C was heard, and what was published all the same."""
+    """Show that the command was interrupted, and what was published before."""
     hint = None
     if settings.published is not None:
         hint = _was_published(settings.published)

@@ -1,7 +1,7 @@
 """What every command shares: its place in the tree, its examples, --json, --quiet, and its graph.
 
     @command("show", "omnigraph branch show june ./fleet", into=branch_group)
-    @click.argument("name", type=WORDS, metavar="NAME")
+    @text_argument("name", metavar="NAME")
     def show_command(settings: Settings, name: str) -> None:
 
 A command gets the settings first and then its own options. Which graph is meant has been decided
@@ -20,7 +20,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from omnigraph.cli.options import STORE_VARIABLE, WORDS
+from omnigraph.cli.options import STORE_VARIABLE, all_of, text_argument, text_option
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import write_text
 from omnigraph.errors import UsageError
@@ -79,7 +79,7 @@ def family(name: str, *lines: str, usual: str) -> Callable[[Function], click.Gro
 
 
 class Family(click.Group):
-    """Commands about one thing. Words that name none of them are told the ``usual`` one."""
+    """Commands about one thing. An unknown name is answered with a hint to the ``usual`` one."""
 
     def __init__(self, *args: Any, usual: str, **extra: Any) -> None:
         super().__init__(*args, **extra)
@@ -121,30 +121,6 @@ def _taken_params(function: Function) -> list[click.Parameter]:
 # ---------------------------------------------------------------- options of every command
 
 
-def common_options(function: Function) -> Function:
-    """Options of every command."""
-    function = click.help_option(*HELP_NAMES["help_option_names"], callback=_show_help)(function)
-    return click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_quiet,
-        help="Say nothing but what was asked for, and errors.",
-    )(function)
-
-
-def json_option(function: Function) -> Function:
-    """A command that can answer programs."""
-    return click.option(
-        "--json",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_json,
-        help="Answer with one JSON document on stdout; errors too.",
-    )(function)
-
-
 def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     # Said before or after the command's name, it holds.
     ctx.ensure_object(Settings).quiet |= value
@@ -164,20 +140,40 @@ def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+common_options = all_of(
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_quiet,
+        help="Say nothing but what was asked for, and errors.",
+    ),
+    click.help_option(*HELP_NAMES["help_option_names"], callback=_show_help),
+)
+json_option = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_json,
+    help="Answer with one JSON document on stdout; errors too.",
+)
+
+
 # ---------------------------------------------------------------- the graph
 
 
-def target_options(function: Function) -> Function:
-    """The graph: as an argument, an option or from the environment. See ``target``."""
-    function = click.option(
+target_options = all_of(
+    text_argument("uri", required=False),
+    text_option(
         "--store",
-        type=WORDS,
         metavar="URI",
         envvar=STORE_VARIABLE,
         show_envvar=True,
         help="The graph, instead of the argument.",
-    )(function)
-    return click.argument("uri", type=WORDS, required=False)(function)
+    ),
+)
+"""The graph: as an argument, an option or from the environment. See ``target``."""
 
 
 def target(uri: str | None, store: str | None) -> str:

@@ -15,21 +15,21 @@ def main() -> None:
     """Import the command line and run it."""
     imported = False
     try:
-        from omnigraph.cli.spare import spare_collections, spare_pandas
+        from omnigraph.cli.startup import collect_less, defer_pandas
 
-        spare_collections()
-        spare_pandas()
+        collect_less()
+        defer_pandas()
         from omnigraph.cli.main import main as run
 
         imported = True
         run()
     except KeyboardInterrupt:
         if not imported:
-            _tell()
+            _report_interrupt()
         sys.exit(_INTERRUPTED)
 
 
-def _tell() -> None:
+def _report_interrupt() -> None:
     try:
         if "--json" in sys.argv:
             sys.stdout.write('{\n  "error": "interrupted",\n  "code": "interrupted"\n}\n')

@@ -166,48 +166,8 @@ BROKEN_PIPE: Final = 141
 """128 + SIGPIPE: the reader of our output went away, which is its right."""
 
 EXIT_CODES: Mapping[ErrorKind, int] = MappingProxyType(
-    {
-        ErrorKind.USAGE: USAGE,
-        ErrorKind.SCHEMA: FAILURE,
-        ErrorKind.QUERY: FAILURE,
-        ErrorKind.PARAMETER: FAILURE,
-        ErrorKind.INPUT: FAILURE,
-        ErrorKind.CONSTRAINT: FAILURE,
-        ErrorKind.KEY_CONFLICT: FAILURE,
-        ErrorKind.MIGRATION: FAILURE,
-        ErrorKind.READ_SET_CONFLICT: FAILURE,
-        ErrorKind.VERSION_MISMATCH: FAILURE,
-        ErrorKind.PRECONDITION_FAILED: PRECONDITION,
-        ErrorKind.CONTENTION: FAILURE,
-        ErrorKind.REVOKED: FAILURE,
-        ErrorKind.MERGE_CONFLICT: FAILURE,
-        ErrorKind.NOT_A_GRAPH: FAILURE,
-        ErrorKind.BRANCH_NOT_FOUND: FAILURE,
-        ErrorKind.COMMIT_NOT_FOUND: FAILURE,
-        ErrorKind.TAG_NOT_FOUND: FAILURE,
-        ErrorKind.HISTORY_RECLAIMED: FAILURE,
-        ErrorKind.TYPE_NOT_FOUND: FAILURE,
-        ErrorKind.OPERATION_NOT_FOUND: FAILURE,
-        ErrorKind.FILE_NOT_FOUND: FAILURE,
-        ErrorKind.ALREADY_INITIALIZED: FAILURE,
-        ErrorKind.BRANCH_EXISTS: FAILURE,
-        ErrorKind.TAG_EXISTS: FAILURE,
-        ErrorKind.CURSOR_REJECTED: FAILURE,
-        ErrorKind.FEED_GAP: FAILURE,
-        ErrorKind.PARENTLESS_COMMIT: FAILURE,
-        ErrorKind.LIMIT: FAILURE,
-        ErrorKind.STORAGE_TRANSIENT: FAILURE,
-        ErrorKind.STORAGE_CONFIGURATION: FAILURE,
-        ErrorKind.STORAGE_DENIED: FAILURE,
-        ErrorKind.STORAGE_NOT_FOUND: FAILURE,
-        ErrorKind.STORAGE_FULL: FAILURE,
-        ErrorKind.STORAGE_UNKNOWN: FAILURE,
-        ErrorKind.COMMIT_UNKNOWN: FAILURE,
-        ErrorKind.FORMAT_NEWER: FAILURE,
-        ErrorKind.FORMAT_OLDER: FAILURE,
-        ErrorKind.CORRUPTION: FAILURE,
-        ErrorKind.INTERNAL: FAILURE,
-    }
+    dict.fromkeys(ErrorKind, FAILURE)
+    | {ErrorKind.USAGE: USAGE, ErrorKind.PRECONDITION_FAILED: PRECONDITION}
 )
 
 MEANINGS: Mapping[int, str] = MappingProxyType(

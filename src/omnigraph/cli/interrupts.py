@@ -39,8 +39,8 @@ def conversation() -> Generator[None]:
         _conversing = False
 
 
-def hush_libraries() -> None:
-    """Let no library write to stderr by itself: py4j tells an interrupt with a traceback, by a
+def silence_libraries() -> None:
+    """Let no library write to stderr by itself: py4j reports an interrupt with a traceback, by a
     logger that prints if there is no handler."""
     root = logging.getLogger()
     if not root.handlers:

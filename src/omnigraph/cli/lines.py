@@ -75,6 +75,15 @@ def cell_count(text: str) -> int:
     return cell_len(text)
 
 
+def cut(text: str, width: int, ellipsis: str) -> str:
+    """The text, or as much of it as fits with an ellipsis."""
+    if cell_count(text) <= width:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, max(0, width - len(ellipsis))) + ellipsis[:width]
+
+
 def columns(
     rows: Sequence[Sequence[Part | Line]], *, right: Collection[int] = (), gap: str = "  "
 ) -> Iterator[Line]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from threading import Lock, Timer
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
+
+from omnigraph.cli.lines import size_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,7 @@ class MeterUnit(StrEnum):
 
 
 class Meter(AbstractContextManager["Meter"]):
-    """Told how much is done, from any thread, as long as it is entered."""
+    """Takes how much is done, from any thread, as long as it is entered; shows nothing itself."""
 
     def advance_to(self, done: int) -> None:
         """So much is done in all."""
@@ -46,17 +47,8 @@ class Meter(AbstractContextManager["Meter"]):
     def show_phase(self, said: LoadPhase) -> None:
         """What is being done now: an operation on Spark has phases, and counts their tasks."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """The operation is over."""
-
-
-class SilentMeter(Meter):
-    """Shows nothing."""
 
 
 class BarMeter(Meter):
@@ -89,12 +81,7 @@ class BarMeter(Meter):
         self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._timer.cancel()
         with self._lock:
             self._over = True
@@ -171,18 +158,7 @@ class BarMeter(Meter):
 
 
 def amount_text(done: int, total: int | None, unit: MeterUnit) -> str:
-    """``12 of 34 MB``, ``5 of 7 entities``; without a total only what is done."""
-    if unit is not MeterUnit.BYTES:
-        of_total = f" of {total:,}" if total is not None else ""
-        return f"{done:,}{of_total} {unit}"
-    scale, suffix = next(
-        ((size, name) for size, name in _SIZES if max(done, total or 0) >= size), _SIZES[-1]
-    )
-    shown = f"{done / scale:,.0f}" if scale == 1 else f"{done / scale:,.1f}"
-    if total is None:
-        return f"{shown} {suffix}"
-    of_total = f"{total / scale:,.0f}" if scale == 1 else f"{total / scale:,.1f}"
-    return f"{shown} of {of_total} {suffix}"
-
-
-_SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
+    """``12.0 MB of 34.0 MB``, ``5 of 7 entities``; without a total only what is done."""
+    if unit is MeterUnit.BYTES:
+        return size_text(done) if total is None else f"{size_text(done)} of {size_text(total)}"
+    return f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"

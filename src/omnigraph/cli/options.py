@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -113,31 +114,42 @@ def all_of(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
     return decorate
 
 
+text_argument = partial(click.argument, type=WORDS)
+text_option = partial(click.option, type=WORDS)
+
+
 def commit_argument(metavar: str) -> Callable[[Function], Function]:
-    """A commit, by its id or the beginning of it."""
-    return click.argument("commit_id", type=WORDS, metavar=metavar, callback=_named_commit)
+    """One commit by its id or the beginning of it, and the branch that has it."""
+    return all_of(
+        text_argument("commit_id", metavar=metavar, callback=_named_commit),
+        text_option(
+            "--branch",
+            metavar="NAME",
+            help="Look on this branch only.  [default: main, then all others]",
+        ),
+    )
 
 
-branch_option = click.option(
-    "--branch",
-    type=WORDS,
-    default="main",
-    show_default=True,
-    metavar="NAME",
-    help="The branch.",
+def engine_option(*names: str, help: str) -> Callable[[Function], Function]:
+    """What does the work; the first of the names is the default."""
+    return click.option(
+        "--engine", type=click.Choice(names), default=names[0], show_default=True, help=help
+    )
+
+
+branch_option = text_option(
+    "--branch", default="main", show_default=True, metavar="NAME", help="The branch."
 )
-commit_option = click.option(
+commit_option = text_option(
     "--commit",
-    type=WORDS,
     metavar="ID",
     callback=not_empty,
     help="Read the state after this commit, of any branch if --branch is not given; the "
     "beginning of its id is enough.",
 )
-types_option = click.option(
+types_option = text_option(
     "--type",
     "types",
-    type=WORDS,
     multiple=True,
     metavar="NAME",
     help="Only this node or edge type. May be repeated.",
@@ -164,32 +176,27 @@ limit_options = all_of(
         metavar="SECONDS",
         help="Stop after so long.  [default: none]",
     ),
-    click.option(
+    text_option(
         "--memory",
         "memory_bytes",
-        type=WORDS,
         callback=_bytes,
         metavar="SIZE",
         help="Stop before making more rows than fit into this, e.g. 500M or 2G.  [default: 4G]",
     ),
 )
 """What a query may use."""
-message_option = click.option(
-    "--message", type=WORDS, metavar="TEXT", help="Why; recorded in the commit."
-)
-actor_option = click.option(
+message_option = text_option("--message", metavar="TEXT", help="Why; recorded in the commit.")
+actor_option = text_option(
     "--as",
     "actor",
-    type=WORDS,
     metavar="ACTOR",
     envvar=ACTOR_VARIABLE,
     show_envvar=True,
     callback=not_empty,
     help="The author of the commit; recorded in it.",
 )
-if_commit_option = click.option(
+if_commit_option = text_option(
     "--if-commit",
-    type=WORDS,
     metavar="ID",
     callback=_commit_id,
     help="Only if this commit is still the newest of the branch; else nothing is changed and "

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from omnigraph.cli.answers import Answer, Exported, Stream, Verbatim
 from omnigraph.cli.failure import failure_lines, summary
 from omnigraph.cli.lines import Line, TextLook, plain
-from omnigraph.cli.meter import BarMeter, Meter, MeterUnit, SilentMeter
+from omnigraph.cli.meter import BarMeter, Meter, MeterUnit
 from omnigraph.cli.streams import (
     encodes,
     is_terminal,
@@ -43,15 +43,15 @@ _WIDTH_PIPED = 1_000_000
 """No terminal is so wide: lines are never broken."""
 _LINES_PER_WRITE = 500
 _COLOURS_ANYWAY = ("FORCE_COLOR", "TTY_COMPATIBLE")
-"""Variables by which rich is told that a pipe understands colours."""
+"""Variables that make rich write colours into a pipe."""
 
 
 class CommandOutput(ABC):
     """Everything that commands can say."""
 
     @abstractmethod
-    def show(self, value: Answer | Stream) -> None:
-        """The answer of the command, or a part of it."""
+    def show(self, value: Answer | Stream, **facts: Any) -> None:
+        """The answer of the command, or a part of it; ``facts`` are for its text alone."""
 
     @abstractmethod
     def failure(self, error: OmnigraphError) -> None:
@@ -67,13 +67,13 @@ class CommandOutput(ABC):
 
     @abstractmethod
     def meter(self, label: str, total: int | None, unit: MeterUnit) -> Meter:
-        """A context manager that is told how far an operation is."""
+        """A context manager that shows how far an operation is."""
 
 
 class JsonOutput(CommandOutput):
     """One JSON document on stdout, or what a stream has for programs."""
 
-    def show(self, value: Answer | Stream) -> None:
+    def show(self, value: Answer | Stream, **facts: Any) -> None:
         """The value as plain data."""
         if isinstance(value, Stream):
             _write_chunks(value)
@@ -101,7 +101,7 @@ class JsonOutput(CommandOutput):
 
     def meter(self, label: str, total: int | None, unit: MeterUnit) -> Meter:
         """Programs do not watch bars."""
-        return SilentMeter()
+        return Meter()
 
 
 class TextOutput(CommandOutput):
@@ -110,7 +110,7 @@ class TextOutput(CommandOutput):
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
 
-    def show(self, value: Answer | Stream) -> None:
+    def show(self, value: Answer | Stream, **facts: Any) -> None:
         """The value as lines; what is said about data goes to stderr."""
         if isinstance(value, Stream):
             self._show_stream(value)
@@ -118,7 +118,7 @@ class TextOutput(CommandOutput):
             write_text(printable(value.text) if is_terminal(sys.stdout) else value.text)
         elif isinstance(value, Exported):
             write_error(rendered(lines_of(value, self._look(sys.stderr)), sys.stderr))
-        elif text := rendered(lines_of(value, self._look(sys.stdout)), sys.stdout):
+        elif text := rendered(lines_of(value, self._look(sys.stdout), **facts), sys.stdout):
             write_text(text)
 
     def failure(self, error: OmnigraphError) -> None:
@@ -137,7 +137,7 @@ class TextOutput(CommandOutput):
     def meter(self, label: str, total: int | None, unit: MeterUnit) -> Meter:
         """A bar, when a person is looking."""
         if self._quiet or not is_terminal(sys.stderr):
-            return SilentMeter()
+            return Meter()
         last = "checking and writing" if unit is MeterUnit.BYTES else None
         return BarMeter(console(sys.stderr), label, total, unit, last_label=last)
 

@@ -48,19 +48,18 @@ def reference() -> str:
         "## Environment",
         _table(("variable", "what it gives"), [(f"`{n}`", t) for n, t in _VARIABLES.items()]),
     ]
-    for _, child in _walk(context):
+    for child in _walk(context):
         parts += [f"## {child.command_path}", *_about(child.command), *_section(child)]
     return "\n\n".join(parts) + "\n"
 
 
-def _walk(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+def _walk(context: click.Context) -> Iterator[click.Context]:
     group = context.command
     if not isinstance(group, click.Group):
         return
     for name in group.list_commands(context):
-        command = group.commands[name]
-        child = _context(command, name, context)
-        yield name, child
+        child = _context(group.commands[name], name, context)
+        yield child
         yield from _walk(child)
 
 
@@ -92,17 +91,14 @@ def _section(context: click.Context) -> list[str]:
     usage = context.get_usage().removeprefix("Usage: ")
     parts = [_code(usage)]
     if isinstance(command, click.Group):
-        rows = [(_link(c), c.command.get_short_help_str(200)) for _, c in _children(context)]
+        children = [child for child in _walk(context) if child.parent is context]
+        rows = [(_link(c), c.command.get_short_help_str(200)) for c in children]
         parts.append(_table(("command", ""), rows))
     options = [p for p in command.get_params(context) if isinstance(p, click.Option)]
     records = [r for o in options if (r := o.get_help_record(context))]
     parts.append(_table(("option", ""), [(f"`{name}`", text) for name, text in records]))
     examples = (command.epilog or "").removeprefix("\b\nExamples:\n")
     return [*parts, _code(inspect.cleandoc(examples))]
-
-
-def _children(context: click.Context) -> list[tuple[str, click.Context]]:
-    return [(name, c) for name, c in _walk(context) if c.parent is context]
 
 
 def _link(context: click.Context) -> str:

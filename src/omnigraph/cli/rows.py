@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.cli.answers import Stream
-from omnigraph.cli.lines import Line, TextLook, cell_count, count_text, took
+from omnigraph.cli.lines import Line, TextLook, cell_count, count_text, cut, took
 from omnigraph.cli.options import RowFormat
 from omnigraph.cli.streams import one_line
 from omnigraph.results import QueryResult
@@ -96,8 +96,8 @@ def result_facts(result: QueryResult, pinned: bool) -> dict[str, Any]:
         "graph_commit_id": result.commit_id,
     }
     # Only where there is one: a comparison of whole documents finds nothing new.
-    told = [notice.to_dict() for notice in result.notices]
-    return facts | ({"notices": told} if told else {})
+    notices = [notice.to_dict() for notice in result.notices]
+    return facts | ({"notices": notices} if notices else {})
 
 
 def json_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:
@@ -308,13 +308,9 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], el
 
 
 def _cell(text: str, width: int, to_right: bool, ellipsis: str) -> str:
-    taken = cell_count(text)
-    if taken > width:
-        from rich.cells import set_cell_size
-
-        return set_cell_size(text, max(0, width - len(ellipsis))) + ellipsis[:width]
-    space = " " * (width - taken)
-    return space + text if to_right else text + space
+    shown = cut(text, width, ellipsis)
+    space = " " * (width - cell_count(shown))
+    return space + shown if to_right else shown + space
 
 
 def _total(widths: Sequence[int]) -> int:

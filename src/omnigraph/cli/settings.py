@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import click
 
 from omnigraph.cli.answers import Answer, Stream
 from omnigraph.cli.failure import FAILURE
-from omnigraph.cli.interrupts import answered, hush_libraries
+from omnigraph.cli.interrupts import answered, silence_libraries
+from omnigraph.cli.meter import Meter, MeterUnit
 from omnigraph.cli.output import CommandOutput, JsonOutput, TextOutput
-from omnigraph.cli.streams import is_terminal
+from omnigraph.cli.streams import STDOUT, is_terminal, stdout_writer, whole_file
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,26 +45,57 @@ class Settings:
         """Where this command's results and errors go."""
         return JsonOutput() if self.json else TextOutput(quiet=self.quiet)
 
-    def show(self, value: Answer | Stream) -> None:
-        """The answer, after which Ctrl-C comes too late."""
-        self.output.show(value)
+    def show(self, value: Answer | Stream, commit: GraphCommit | None = None, **facts: Any) -> None:
+        """The answer, after which Ctrl-C comes too late; ``commit`` is what was published.
+
+        ``facts`` are for the text alone: programs get the value.
+        """
+        if commit is not None:
+            self.published = commit.id
+        self.output.show(value, **facts)
         answered()
+
+    # -------------------------------------------------------- data
+
+    def stdin(self, instead: str) -> BinaryIO:
+        """Stdin as bytes; ``instead`` helps if it is closed."""
+        if cast("TextIO | None", sys.stdin) is None:
+            raise UsageError("stdin is closed", hint=instead)
+        if is_terminal(sys.stdin):
+            self.output.notice("reading from the terminal; end with Ctrl-D")
+        return cast(BinaryIO, sys.stdin.buffer)
+
+    def data_path(self, name: str | None) -> Path | None:
+        """The file of --output; None is stdout, which --json needs for the answer."""
+        if name is not None and name not in STDOUT:
+            return Path(name)
+        if self.json:
+            raise UsageError("the data is on stdout already", hint="with --json, give --output too")
+        return None
+
+    @contextmanager
+    def data_sink(
+        self, path: Path | None, label: str, total: int | None = None
+    ) -> Generator[tuple[BinaryIO, Meter]]:
+        """Where entities go, a file or stdout, and a meter that counts them."""
+        # A bar between the lines of data on the same terminal is in the way.
+        mixed = path is None and is_terminal(sys.stdout)
+        meter = Meter() if mixed else self.output.meter(label, total, MeterUnit.ENTITIES)
+        sink = stdout_writer("write to a file with --output") if path is None else whole_file(path)
+        with sink as out, meter:
+            yield cast(BinaryIO, out), meter
 
     # -------------------------------------------------------- the graph
 
     @contextmanager
-    def graph(self, place: str | None = None, *, writing: bool = False) -> Generator[Graph]:
-        """The graph that the command line names, or another, open as long as the block runs."""
-        from omnigraph.api.graph import open as open_graph
+    def graph(self, *, writing: bool = False) -> Generator[Graph]:
+        """The graph that the command line names, open as long as the block runs."""
+        from omnigraph.api.opening import open as open_graph
 
-        hush_libraries()
-        with open_graph(place or self.place, durability=self.durability) as graph:
+        silence_libraries()
+        with open_graph(self.place, durability=self.durability) as graph:
             self.writing = writing
             yield graph
-
-    def publish(self, commit: GraphCommit | None) -> None:
-        """Remember what was published; None is a write that changed nothing."""
-        self.published = commit.id if commit is not None else None
 
     # -------------------------------------------------------- the person
 
@@ -78,11 +111,11 @@ class Settings:
 
 
 def needs_yes(what: str, why: str) -> UsageError:
-    """There is no person to ask, and it was not said beforehand."""
+    """The error of a command that must be confirmed and cannot ask."""
     return UsageError(f"{what} needs --yes", hint=why)
 
 
 def fail_if(failed: bool) -> None:
-    """End the command with the exit code of a failure, after it has told what failed."""
+    """End the command with the exit code of a failure, after the answer has said what failed."""
     if failed:
         raise click.exceptions.Exit(FAILURE)

@@ -3,35 +3,40 @@
     command line -> [sources] -> texts, Asked, a view -> graph
 
 Nothing is looked up in a graph here. Texts and parameters are read completely before one is opened,
-so that a wrong option or file is told at once.
+so that a wrong option or file is reported at once.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from omnigraph.cli.command import said_store, target, target_options
-from omnigraph.cli.options import WORDS, all_of, branch_option, commit_option, not_empty
-from omnigraph.cli.output import CommandOutput
+from omnigraph.cli.options import (
+    all_of,
+    branch_option,
+    commit_option,
+    not_empty,
+    text_argument,
+    text_option,
+)
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import is_terminal
 from omnigraph.errors import QueryError, UsageError
-from omnigraph.text_file import TextKind, decoded, read_text_file
+from omnigraph.text_file import TextKind, decoded, read_file
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
     from omnigraph.api.view import SnapshotView
     from omnigraph.query.ast import ParamType
+
+Result = TypeVar("Result")
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -45,28 +50,26 @@ _AS_WRITTEN = frozenset({"String", "Date", "DateTime", "Blob"})
 # ---------------------------------------------------------------- texts
 
 
-def read_text(name: str, kind: TextKind, output: CommandOutput) -> tuple[str, str]:
+def read_text(name: str, kind: TextKind, settings: Settings) -> tuple[str, str]:
     """The text, and what findings in it call their place."""
+    content, place = read_bytes(name, kind, settings)
+    return decoded(content, place, kind), place
+
+
+def read_bytes(name: str, kind: TextKind, settings: Settings) -> tuple[bytes, str]:
+    """The same as it stands in the file."""
     if name == STDIN:
-        return decoded(_stdin(kind, output), STDIN_NAME, kind), STDIN_NAME
-    return read_text_file(Path(name), kind), name
+        return settings.stdin(f"give the path of a {kind.suffix} file").read(), STDIN_NAME
+    return read_file(Path(name), kind), name
 
 
-def _stdin(kind: TextKind, output: CommandOutput) -> bytes:
-    if cast("TextIO | None", sys.stdin) is None:
-        raise UsageError("stdin is closed", hint=f"give the path of a {kind.suffix} file")
-    if is_terminal(sys.stdin):
-        output.notice("reading from the terminal; end with Ctrl-D")
-    return sys.stdin.buffer.read()
-
-
-def schema_source(file: str, output: CommandOutput) -> str | Path:
+def schema_source(file: str, settings: Settings) -> str | Path:
     """The path of a file, or a text from stdin that is plainly no path."""
     if file != STDIN:
         return Path(file)
     from omnigraph.schema.compile import compile_schema
 
-    text, name = read_text(STDIN, TextKind.SCHEMA, output)
+    text, name = read_text(STDIN, TextKind.SCHEMA, settings)
     # Only here findings can name the place they are at.
     compile_schema(text, source_name=name)
     return text if "\n" in text else text + "\n"
@@ -108,9 +111,8 @@ def state_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **given: Any) -> Any:
         return command(*args, state=_state(given), **given)
 
-    at = click.option(
+    at = text_option(
         "--at",
-        type=WORDS,
         metavar="TARGET",
         callback=not_empty,
         help="Read this state: a branch, a tag, a commit, a version (main@12) or a moment "
@@ -143,85 +145,38 @@ class Asked:
     name: str | None
     params: Mapping[str, Any]
 
-    @contextmanager
-    def named(self) -> Generator[None]:
-        """Findings in the text name the file it came from."""
+    def ask(self, run: Callable[..., Result], **options: Any) -> Result:
+        """Give it to a method that runs queries; findings name the file the text came from."""
         try:
-            yield
+            return run(self.text, self.params, name=self.name, **options)
         except QueryError as e:
             raise QueryError(self.source, e.diagnostics) from e
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuerySource:
-    """The options that say which query is meant."""
-
-    name: str | None
-    text: str | None
-    file: str | None
-    params: str | None
-    params_file: str | None
-    pairs: tuple[str, ...]
-
-    def read(self, output: CommandOutput) -> Asked:
-        """Read the text and the parameters."""
-        if self.file is not None:
-            text, source = read_text(self.file, TextKind.QUERY, output)
-        else:
-            text, source = self.text or "", INLINE_NAME
-        return Asked(
-            text=text, source=source, name=self.name, params=self._parameters(text, output)
-        )
-
-    def _parameters(self, text: str, output: CommandOutput) -> dict[str, Any]:
-        written = self.params
-        if self.params_file is not None:
-            written, _ = read_text(self.params_file, TextKind.PARAMETERS, output)
-        if written is None and not self.pairs:
-            return {}
-        from omnigraph.query.params import parse_params
-
-        found = {} if written is None else parse_params(written)
-        for name, value in pair_values(self.pairs, text, self.name).items():
-            if name in found:
-                raise UsageError(f"the parameter '{name}' is given twice")
-            found[name] = value
-        return found
-
-
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The graph, the query and its parameters, which the command gets as one ``source``."""
+    """The graph, the query and its parameters; the command gets the query as ``asked``."""
 
     @wraps(command)
     def run(settings: Settings, **given: Any) -> Any:
-        source = _source(settings, given)
-        return command(settings, source=source, **given)
+        return command(settings, asked=_asked(settings, given), **given)
 
     return target_options(_query_options(run))
 
 
 _query_options = all_of(
-    click.argument("name", type=WORDS, required=False),
-    click.option(
-        "-e", "text", type=WORDS, metavar="TEXT", help="The query itself, as an argument."
-    ),
-    click.option(
+    text_argument("name", required=False),
+    text_option("-e", "text", metavar="TEXT", help="The query itself, as an argument."),
+    text_option(
         "--query",
         "file",
-        type=WORDS,
         metavar="FILE",
         help="A .gq file of queries, or - for stdin; NAME says which one.",
     ),
-    click.option(
-        "--params", type=WORDS, metavar="JSON", help='Parameters as one object: {"name": value}.'
-    ),
-    click.option(
-        "--params-file", type=WORDS, metavar="FILE", help="The same in a file, or - for stdin."
-    ),
-    click.option(
+    text_option("--params", metavar="JSON", help='Parameters as one object: {"name": value}.'),
+    text_option("--params-file", metavar="FILE", help="The same in a file, or - for stdin."),
+    text_option(
         "--param",
         "pairs",
-        type=WORDS,
         multiple=True,
         metavar="NAME=VALUE",
         help="One parameter. Text and dates as they are, everything else as in JSON. "
@@ -230,29 +185,41 @@ _query_options = all_of(
 )
 
 
-def _source(settings: Settings, given: dict[str, Any]) -> QuerySource:
-    """Take our options out of those of the command."""
+def _asked(settings: Settings, given: dict[str, Any]) -> Asked:
+    """Take our options out of those of the command, and read what they name."""
     text, file = given.pop("text"), given.pop("file")
     settings.place, name = _place_and_name(
         given.pop("uri"), given.pop("name"), given.pop("store"), in_file=file is not None
     )
-    if text is None and file is None:
-        raise UsageError("no query is given", hint="write it behind -e, or name a file: --query")
-    if text is not None and file is not None:
-        raise UsageError("two queries are given: -e and --query", hint="give one of them")
     params, params_file = given.pop("params"), given.pop("params_file")
     if params is not None and params_file is not None:
         raise UsageError("--params and --params-file are both given", hint="give one of them")
     if file == STDIN and params_file == STDIN:
         raise UsageError("stdin is named twice", hint="read one of them from a file")
-    return QuerySource(
-        name=name,
-        text=text,
-        file=file,
-        params=params,
-        params_file=params_file,
-        pairs=given.pop("pairs"),
-    )
+    if text is not None and file is not None:
+        raise UsageError("two queries are given: -e and --query", hint="give one of them")
+    if file is not None:
+        text, source = read_text(file, TextKind.QUERY, settings)
+    elif text is not None:
+        source = INLINE_NAME
+    else:
+        raise UsageError("no query is given", hint="write it behind -e, or name a file: --query")
+    if params_file is not None:
+        params, _ = read_text(params_file, TextKind.PARAMETERS, settings)
+    values = _parameters(params, pair_values(given.pop("pairs"), text, name))
+    return Asked(text=text, source=source, name=name, params=values)
+
+
+def _parameters(written: str | None, pairs: dict[str, Any]) -> dict[str, Any]:
+    if written is None:
+        return pairs
+    from omnigraph.query.params import parse_params
+
+    found = parse_params(written)
+    for name in pairs:
+        if name in found:
+            raise UsageError(f"the parameter '{name}' is given twice")
+    return found | pairs
 
 
 def _place_and_name(
@@ -298,7 +265,7 @@ def _declared(text: str, query_name: str | None) -> dict[str, ParamType]:
     try:
         file = parse_queries(Source(name=INLINE_NAME, text=text))
     except QueryError:
-        return {}  # What is wrong with the text is told when it is run.
+        return {}  # Errors in the text are reported when it is run.
     for query in file.queries:
         if query_name is None or (query.name is not None and query.name.text == query_name):
             return {p.name.text: p.type for p in query.params}
@@ -306,7 +273,7 @@ def _declared(text: str, query_name: str | None) -> dict[str, ParamType]:
 
 
 def _value(value: str, of: ParamType | None) -> Any:
-    """A value that is no JSON stays text: binding tells what its type would have needed."""
+    """A value that is no JSON stays text: binding reports what its type would have needed."""
     single = of is not None and not of.is_list and of.vector_size is None
     if of is None or (single and of.base.text in _AS_WRITTEN):
         return value

@@ -1,9 +1,9 @@
-"""Writing to the standard streams and to files, with the failures that can have.
+"""Writing to the standard streams and to files, and how that can fail.
 
     output, export, fmt -> [streams] -> stdout, stderr, a file
 
 A reader that goes away (`export | head`) stays a BrokenPipeError, which ends the program silently;
-every other failure to write is told as a StorageError.
+every other failure to write is raised as a StorageError.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class StreamWriter:
 
 
 @contextmanager
-def stdout_writer(instead: str = "rows are printed to stdout") -> Generator[StreamWriter]:
+def stdout_writer(instead: str) -> Generator[StreamWriter]:
     """Stdout for data of any length; flushed at the end. ``instead`` helps if it is closed."""
     if cast("TextIO | None", sys.stdout) is None:
         raise UsageError("stdout is closed", hint=instead)
@@ -141,7 +141,7 @@ def stdout_writer(instead: str = "rows are printed to stdout") -> Generator[Stre
 
 
 def write_error(text: str) -> None:
-    """Write to stderr; a failure there cannot be told."""
+    """Write to stderr; a failure there cannot be reported."""
     if cast("TextIO | None", sys.stderr) is None:
         return
     try:
@@ -170,17 +170,6 @@ def cannot_write(name: str, error: OSError) -> OSError | StorageError:
 
 
 # ---------------------------------------------------------------- files
-
-
-@contextmanager
-def data_sink(path: Path | None, instead: str) -> Generator[BinaryIO]:
-    """Where data goes: a file, or stdout. ``instead`` helps if that is closed."""
-    if path is None:
-        with stdout_writer(instead) as writer:
-            yield cast(BinaryIO, writer)
-    else:
-        with whole_file(path) as out:
-            yield out
 
 
 @contextmanager

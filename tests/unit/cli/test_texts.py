@@ -17,7 +17,7 @@ from omnigraph.cli.texts import TEXTS
 def test_a_text_takes_the_type_that_it_is_registered_for(name: str) -> None:
     module, _, function = TEXTS[name].partition(".")
     made = getattr(import_module(f"omnigraph.cli.texts.{module}"), function)
-    value, look = inspect.signature(made).parameters.values()
+    value, look, *_ = inspect.signature(made).parameters.values()
     assert (value.annotation, look.annotation) == (name, "TextLook")
 
 

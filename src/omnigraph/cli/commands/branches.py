@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,11 +18,12 @@ from omnigraph.cli.command import command, family, target, target_options, word_
 from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.lines import count_text
 from omnigraph.cli.options import (
-    WORDS,
     actor_option,
     durability_option,
     if_commit_option,
     not_empty,
+    text_argument,
+    text_option,
 )
 from omnigraph.cli.settings import Settings, needs_yes
 from omnigraph.cli.streams import one_line
@@ -53,34 +54,27 @@ branch_group.add_command(merge_command)
     "omnigraph branch create before ./fleet --from main@2026-11-15",
     into=branch_group,
 )
-@click.argument("name", type=WORDS, metavar="NAME")
-@click.option(
+@text_argument("name", metavar="NAME")
+@text_option(
     "--from",
     "source",
-    type=WORDS,
     default="main",
     show_default=True,
     metavar="TARGET",
     callback=not_empty,
     help="What it starts from: a branch, a tag, a commit, a version (main@12) or a moment.",
 )
-@click.option("--description", type=WORDS, metavar="TEXT", help="What it is for.")
+@text_option("--description", metavar="TEXT", help="What it is for.")
 @actor_option
 @durability_option
-def create_command(
-    settings: Settings,
-    name: str,
-    source: str,
-    description: str | None,
-    actor: str | None,
-) -> None:
+def create_command(settings: Settings, name: str, source: str, **options: Any) -> None:
     """Make a branch.
 
     It shows what TARGET shows, and costs the same at any size of the graph. Any printable name will
     do, also one with slashes.
     """
     with settings.graph() as graph:
-        made = graph.branches.create(name, source, description=description, actor=actor)
+        made = graph.branches.create(name, source, **options)
         settings.show(BranchChanged(change=RefChange.CREATED, branch=made))
 
 
@@ -107,7 +101,7 @@ def list_command(settings: Settings, verbose: bool) -> None:
 
 
 @command("show", "omnigraph branch show june ./fleet", into=branch_group)
-@click.argument("name", type=WORDS, metavar="NAME")
+@text_argument("name", metavar="NAME")
 def show_command(settings: Settings, name: str) -> None:
     """Show one branch: its newest commit, where it came from, what it is for."""
     with settings.graph() as graph:
@@ -120,11 +114,11 @@ def show_command(settings: Settings, name: str) -> None:
     "omnigraph branch delete june ./fleet --if-commit 01JZ8Y6N2D3V5K7M9P1R3T5V7X --yes",
     into=branch_group,
 )
-@click.argument("name", type=WORDS, metavar="NAME")
+@text_argument("name", metavar="NAME")
 @if_commit_option
 @durability_option
 @click.option(
-    "--yes", is_flag=True, help="Do not ask; on a remote store without a terminal a must."
+    "--yes", is_flag=True, help="Do not ask; required on a remote store without a terminal."
 )
 def delete_command(settings: Settings, name: str, if_commit: str | None, yes: bool) -> None:
     """End a branch.
@@ -140,8 +134,8 @@ def delete_command(settings: Settings, name: str, if_commit: str | None, yes: bo
 
 
 @command("rename", "omnigraph branch rename june july ./fleet", into=branch_group)
-@click.argument("name", type=WORDS, metavar="OLD")
-@click.argument("new_name", type=WORDS, metavar="NEW")
+@text_argument("name", metavar="OLD")
+@text_argument("new_name", metavar="NEW")
 @durability_option
 def rename_command(settings: Settings, name: str, new_name: str) -> None:
     """Give a branch another name.
@@ -162,8 +156,8 @@ def rename_command(settings: Settings, name: str, new_name: str) -> None:
     into=branch_group,
     on_graph=False,
 )
-@click.argument("name", type=WORDS, metavar="NAME")
-@click.argument("text", type=WORDS, metavar="[TEXT]", required=False)
+@text_argument("name", metavar="NAME")
+@text_argument("text", metavar="[TEXT]", required=False)
 @target_options
 @click.option("--clear", is_flag=True, help="Take the description away.")
 def describe_command(
@@ -225,10 +219,10 @@ def tag_group() -> None:
     into=tag_group,
     on_graph=False,
 )
-@click.argument("name", type=WORDS, metavar="NAME")
-@click.argument("word", type=WORDS, metavar="[TARGET]", required=False)
+@text_argument("name", metavar="NAME")
+@text_argument("word", metavar="[TARGET]", required=False)
 @target_options
-@click.option("--message", type=WORDS, metavar="TEXT", help="Why; recorded in the tag.")
+@text_option("--message", metavar="TEXT", help="Why; recorded in the tag.")
 @actor_option
 @durability_option
 def create_tag_command(
@@ -237,8 +231,7 @@ def create_tag_command(
     word: str | None,
     uri: str | None,
     store: str | None,
-    message: str | None,
-    actor: str | None,
+    **options: Any,
 ) -> None:
     """Name the commit that TARGET shows.
 
@@ -248,8 +241,7 @@ def create_tag_command(
     """
     shown, settings.place = word_and_target(word, uri, store)
     with settings.graph() as graph:
-        goal = shown if shown is not None else "main"
-        made = graph.tags.create(name, goal, actor=actor, message=message)
+        made = graph.tags.create(name, "main" if shown is None else shown, **options)
         settings.show(TagChanged(change=RefChange.CREATED, tag=made))
 
 
@@ -266,7 +258,7 @@ def list_tag_command(settings: Settings) -> None:
 
 
 @command("show", "omnigraph tag show v1.0 ./fleet", into=tag_group)
-@click.argument("name", type=WORDS, metavar="NAME")
+@text_argument("name", metavar="NAME")
 def show_tag_command(settings: Settings, name: str) -> None:
     """Show one tag: its commit, its author and its message."""
     with settings.graph() as graph:
@@ -274,7 +266,7 @@ def show_tag_command(settings: Settings, name: str) -> None:
 
 
 @command("delete", "omnigraph tag delete v1.0 ./fleet", into=tag_group)
-@click.argument("name", type=WORDS, metavar="NAME")
+@text_argument("name", metavar="NAME")
 def delete_tag_command(settings: Settings, name: str) -> None:
     """Take a name away.
 

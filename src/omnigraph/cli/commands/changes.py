@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli.answers import Exported
 from omnigraph.cli.command import command, family
-from omnigraph.cli.meter import MeterUnit, SilentMeter
 from omnigraph.cli.options import (
-    WORDS,
     all_of,
     branch_option,
     commit_argument,
     kinds_option,
     not_empty,
     ops_option,
+    text_argument,
+    text_option,
     types_option,
 )
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import STDOUT, data_sink, is_terminal, whole_file
+from omnigraph.cli.streams import whole_file
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     "omnigraph diff v1.0 main ./fleet --type Vessel --op update --limit 20",
     "omnigraph diff main@2026-11-15 main ./fleet --json | jq -r 'select(.op == \"delete\").id'",
 )
-@click.argument("before", type=WORDS, metavar="FROM")
-@click.argument("after", type=WORDS, metavar="TO")
+@text_argument("before", metavar="FROM")
+@text_argument("after", metavar="TO")
 @types_option
 @kinds_option
 @ops_option
@@ -52,24 +51,15 @@ if TYPE_CHECKING:
     metavar="N",
     help="Only the first N entities.  [default: 1000 on a terminal, else all]",
 )
-@click.option(
+@text_option(
     "--arrow",
     "arrow_file",
-    type=WORDS,
     metavar="FILE",
     help="Write the entities to a file as an Arrow IPC stream, images as JSON; it appears only "
     "when it is complete.",
 )
 def diff_command(
-    settings: Settings,
-    before: str,
-    after: str,
-    types: tuple[str, ...],
-    kinds: tuple[str, ...],
-    ops: tuple[str, ...],
-    stat: bool,
-    limit: int | None,
-    arrow_file: str | None,
+    settings: Settings, before: str, after: str, stat: bool, arrow_file: str | None, **options: Any
 ) -> None:
     """Show what changed from one state of a graph to another.
 
@@ -78,7 +68,7 @@ def diff_command(
     entity: nodes before edges, by type and id. Entities are inserted (+), updated (~) with the
     values before and after, or deleted (-).
 
-    With --json there is one line that tells what is compared and the counts, then one line for
+    With --json there is one line with the two states and the counts, then one line for
     each entity with its images.
     """
     if stat and arrow_file is not None:
@@ -88,7 +78,7 @@ def diff_command(
 
     from omnigraph.cli.texts.changes import DiffShown, Wanted
 
-    wanted = Wanted(kinds=kinds, types=types, ops=ops, limit=limit)
+    wanted = Wanted(**options)
     with settings.graph() as graph:
         found = graph.diff(before, after)
         if arrow_file is None:
@@ -138,17 +128,15 @@ def changes_group() -> None:
 _filter_options = all_of(kinds_option, types_option, ops_option)
 """Which changes; a cursor is good for the filter that it was made with."""
 _begin_options = all_of(
-    click.option(
+    text_option(
         "--start",
-        type=WORDS,
         metavar="START",
         callback=not_empty,
         help="Begin now, at the beginning, or after a commit of the branch (after:ID).  "
         "[default: now]",
     ),
-    click.option(
+    text_option(
         "--cursor",
-        type=WORDS,
         metavar="CURSOR",
         callback=not_empty,
         help="Go on where an earlier call, or a baseline, ended.",
@@ -168,9 +156,8 @@ _page_options = all_of(
         help="So many bytes of changes on a page.  [default: 4 MiB, at most 32 MiB]",
     ),
 )
-_page_token = click.option(
+_page_token = text_option(
     "--page-token",
-    type=WORDS,
     metavar="TOKEN",
     callback=not_empty,
     help="The next page, by the token of the page before.",
@@ -196,23 +183,11 @@ _max_commits = click.option(
 @_filter_options
 @_max_commits
 @_page_options
-def poll_command(
-    settings: Settings,
-    branch: str,
-    start: str | None,
-    cursor: str | None,
-    page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
-    max_commits: int | None,
-    max_changes: int | None,
-    max_bytes: int | None,
-) -> None:
+def poll_command(settings: Settings, **options: Any) -> None:
     """Show what happened on a branch since an earlier poll.
 
     One block for each commit along first parents, oldest first. A poll ends where the branch stands
-    when it begins; a long one comes in pages. Only the last page has the cursor, so a reader who
+    when it begins; a long one comes in pages. Only the last page has the cursor, so a reader that
     stores it has seen every commit before it as a whole.
 
     With --json each block is a line, and the last line is
@@ -221,18 +196,7 @@ def poll_command(
     from omnigraph.cli.texts.changes import FeedPart
 
     with settings.graph() as graph:
-        page = graph.changes.poll(
-            branch=branch,
-            start=start,
-            cursor=cursor,
-            page_token=page_token,
-            kinds=kinds,
-            types=types,
-            ops=ops,
-            max_commits=max_commits,
-            max_changes=max_changes,
-            max_bytes=max_bytes,
-        )
+        page = graph.changes.poll(**options)
         if page.next_page_token is not None:
             last = f"next page: {page.next_page_token}"
         else:
@@ -262,40 +226,18 @@ def poll_command(
     help="How long to wait before asking again.",
 )
 @_page_options
-def follow_command(
-    settings: Settings,
-    branch: str,
-    start: str | None,
-    cursor: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
-    until_caught_up: bool,
-    interval_s: float,
-    max_changes: int | None,
-    max_bytes: int | None,
-) -> None:
+def follow_command(settings: Settings, **options: Any) -> None:
     """Show what happens on a branch, as it happens.
 
-    Goes on until it is interrupted, and then tells the cursor with which to go on. With --json each
-    block is a line, and a line {"cursor", "caught_up"} follows whenever everything before it is
-    complete. A commit of many changes comes in several blocks, all but the last with "continued".
+    Goes on until it is interrupted, and then prints the cursor with which to go on. With --json
+    each block is a line, and a line {"cursor", "caught_up"} follows whenever everything before it
+    is complete. A commit of many changes comes in several blocks, all but the last with
+    "continued".
     """
     from omnigraph.cli.texts.changes import FeedPart
 
     with settings.graph() as graph:
-        feed = graph.changes.follow(
-            branch=branch,
-            start=start,
-            cursor=cursor,
-            kinds=kinds,
-            types=types,
-            ops=ops,
-            until_caught_up=until_caught_up,
-            interval_s=interval_s,
-            max_changes=max_changes,
-            max_bytes=max_bytes,
-        )
+        feed = graph.changes.follow(**options)
         try:
             for page in feed.pages():
                 ending = page.ending() if page.cursor is not None else None
@@ -315,42 +257,26 @@ def follow_command(
 )
 @branch_option
 @_filter_options
-@click.option(
+@text_option(
     "--output",
-    type=WORDS,
     metavar="FILE",
     help="Write to a file, which appears only when it is complete and on disk.  [default: stdout]",
 )
-def baseline_command(
-    settings: Settings,
-    branch: str,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
-    output: str | None,
-) -> None:
+def baseline_command(settings: Settings, output: str | None, **options: Any) -> None:
     """Write a branch as JSONL, with the cursor that goes on from there.
 
     The data is that of an export of one moment. Its last line is
     {"baseline": {"snapshot_commit_id", "resume_cursor"}}. With --output the cursor is printed, too,
     when the file is safely there.
     """
-    path = None if output is None or output in STDOUT else Path(output)
-    if path is None and settings.json:
-        raise UsageError("the data is on stdout already", hint="with --json, give --output too")
+    path = settings.data_path(output)
 
     from omnigraph.cli.texts.changes import FeedPart
 
-    said = settings.output
-    with settings.graph() as graph:
-        mixed = path is None and is_terminal(sys.stdout)
-        meter = SilentMeter() if mixed else said.meter("writing", None, MeterUnit.ENTITIES)
-        with data_sink(path, "write to a file with --output") as out, meter:
-            made = graph.changes.baseline(
-                out, branch=branch, kinds=kinds, types=types, ops=ops, progress=meter.advance_to
-            )
+    with settings.graph() as graph, settings.data_sink(path, "writing") as (out, meter):
+        made = graph.changes.baseline(out, **options, progress=meter.advance_to)
     if path is not None:
-        said.notice(f"{made.rows:,} entities of commit {made.commit_id} are in {path}")
+        settings.output.notice(f"{made.rows:,} entities of commit {made.commit_id} are in {path}")
         record = {"output": str(path), "rows": made.rows, **made.to_dict()}
         settings.show(FeedPart(record=record, last_line=made.cursor))
 
@@ -362,26 +288,10 @@ def baseline_command(
     into=changes_group,
 )
 @commit_argument("COMMIT")
-@click.option(
-    "--branch",
-    type=WORDS,
-    metavar="NAME",
-    help="The branch that has the commit.  [default: main, then any]",
-)
 @_page_token
 @_filter_options
 @_page_options
-def show_command(
-    settings: Settings,
-    commit_id: str,
-    branch: str | None,
-    page_token: str | None,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    ops: tuple[str, ...],
-    max_changes: int | None,
-    max_bytes: int | None,
-) -> None:
+def show_command(settings: Settings, commit_id: str, **options: Any) -> None:
     """Show what one commit changed against its first parent.
 
     The beginning of an id is enough. Many changes come in pages. With --json a page is one line
@@ -390,16 +300,7 @@ def show_command(
     from omnigraph.cli.texts.changes import FeedPart
 
     with settings.graph() as graph:
-        block = graph.changes.commit(
-            commit_id,
-            branch=branch,
-            kinds=kinds,
-            types=types,
-            ops=ops,
-            page_token=page_token,
-            max_changes=max_changes,
-            max_bytes=max_bytes,
-        )
+        block = graph.changes.commit(commit_id, **options)
         token = block.next_page_token
         last = f"next page: {token}" if token is not None else None
         settings.show(FeedPart([block], last_line=last))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from click.core import ParameterSource
 
@@ -10,13 +12,14 @@ from omnigraph.cli.command import command, family
 from omnigraph.cli.commands.merge import revert_command
 from omnigraph.cli.lines import count_text
 from omnigraph.cli.options import (
-    WORDS,
     all_of,
     branch_option,
     commit_argument,
     commit_options,
     if_commit_option,
     not_empty,
+    text_argument,
+    text_option,
 )
 from omnigraph.cli.settings import Settings, needs_yes
 from omnigraph.cli.streams import one_line
@@ -47,49 +50,36 @@ _first_parent_option = click.option(
 )
 _filter_options = all_of(
     _limit_option,
-    click.option(
+    text_option(
         "--actor",
         "actors",
-        type=WORDS,
         multiple=True,
         metavar="NAME",
         help="Only commits of this actor. May be repeated: of any of them.",
     ),
-    click.option(
+    text_option(
         "--filter",
         "filters",
-        type=WORDS,
         multiple=True,
         metavar="actor=NAME",
         help="The same as --actor NAME.",
     ),
-    click.option(
+    text_option(
         "--kind",
-        type=WORDS,
         metavar="KIND",
         help="Only commits of this kind: load, mutation, merge, revert, reset …",
     ),
-    click.option(
-        "--type",
-        "type_name",
-        type=WORDS,
-        metavar="NAME",
-        help="Only commits that changed this node or edge type.",
-    ),
-    click.option(
+    text_option("--type", metavar="NAME", help="Only commits that changed this node or edge type."),
+    text_option(
         "--since",
-        type=WORDS,
         metavar="MOMENT",
         help="Only commits of this moment or later, e.g. 2026-11-15 or 2026-11-15T10:00Z. A day "
         "is its first moment, in UTC.",
     ),
-    click.option(
-        "--until", type=WORDS, metavar="MOMENT", help="Only commits of this moment or earlier."
-    ),
+    text_option("--until", metavar="MOMENT", help="Only commits of this moment or earlier."),
     _first_parent_option,
-    click.option(
+    text_option(
         "--not-in",
-        type=WORDS,
         metavar="TARGET",
         callback=not_empty,
         help="Leave out what is in this branch, tag or commit as well.",
@@ -109,16 +99,10 @@ _filter_options = all_of(
 @_filter_options
 def list_command(
     settings: Settings,
-    branch: str,
     limit: int | None,
     actors: tuple[str, ...],
     filters: tuple[str, ...],
-    kind: str | None,
-    type_name: str | None,
-    since: str | None,
-    until: str | None,
-    first_parent: bool,
-    not_in: str | None,
+    **options: Any,
 ) -> None:
     """List commits, newest first.
 
@@ -130,15 +114,9 @@ def list_command(
     with settings.graph() as graph:
         several = len(wanted) > 1
         found = graph.commits(
-            branch=branch,
             limit=None if several else limit,
             actor=None if several else next(iter(wanted), None),
-            kind=kind,
-            type=type_name,
-            since=since,
-            until=until,
-            first_parent=first_parent,
-            not_in=not_in,
+            **options,
         )
         if several:
             from omnigraph.results import Commits
@@ -154,14 +132,8 @@ def list_command(
     into=commit_group,
 )
 @commit_argument("ID")
-@click.option(
-    "--branch",
-    type=WORDS,
-    metavar="NAME",
-    help="Look on this branch only.  [default: main, then all others]",
-)
 def show_command(settings: Settings, commit_id: str, branch: str | None) -> None:
-    """Show one commit: who, when, why, and what it changed in each type.
+    """Show one commit: its actor, time and message, and what it changed in each type.
 
     The beginning of an id is enough as long as no other commit begins so; upper and lower case are
     the same.
@@ -214,19 +186,13 @@ def log_command(
     "omnigraph commit reset 01jz8y6n2d ./fleet --message 'June was wrong'",
     into=commit_group,
 )
-@click.argument("shown", type=WORDS, metavar="TARGET")
+@text_argument("shown", metavar="TARGET")
 @branch_option
 @if_commit_option
 @commit_options
-@click.option("--yes", is_flag=True, help="Do not ask; without a terminal a must.")
+@click.option("--yes", is_flag=True, help="Do not ask; required without a terminal.")
 def reset_command(
-    settings: Settings,
-    shown: str,
-    branch: str,
-    if_commit: str | None,
-    message: str | None,
-    actor: str | None,
-    yes: bool,
+    settings: Settings, shown: str, branch: str, if_commit: str | None, yes: bool, **options: Any
 ) -> None:
     """Make a branch show an earlier state again.
 
@@ -246,24 +212,16 @@ def reset_command(
             where = f"branch {one_line(branch)} of {one_line(graph.uri)}"
             settings.ask(f"Reset {where} to commit {goal}, and leave {lost} behind?")
         settings.writing = True
-        made = graph.reset(
-            shown,
+        made = graph.reset(shown, branch=branch, if_commit=if_commit or before, **options)
+        done = ResetDone(
             branch=branch,
-            actor=actor,
-            message=message,
-            if_commit=if_commit or before,
+            # TARGET may be a branch that went on meanwhile.
+            target_commit=(made.parent_id if made else None) or goal,
+            previous_commit=before,
+            left_behind=left,
+            commit=made,
         )
-        settings.publish(made)
-        settings.show(
-            ResetDone(
-                branch=branch,
-                # TARGET may be a branch that went on meanwhile.
-                target_commit=(made.parent_id if made else None) or goal,
-                previous_commit=before,
-                left_behind=left,
-                commit=made,
-            )
-        )
+        settings.show(done, made)
 
 
 def _actor(condition: str) -> str:

@@ -16,7 +16,7 @@ import click
 
 from omnigraph.cli.answers import Verbatim
 from omnigraph.cli.command import command
-from omnigraph.cli.options import WORDS
+from omnigraph.cli.options import text_argument
 from omnigraph.cli.output import CommandOutput
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import STDIN, STDIN_NAME, read_text
@@ -24,12 +24,7 @@ from omnigraph.cli.streams import whole_file, write_bytes
 from omnigraph.errors import TextError, UsageError
 from omnigraph.text_file import TextKind
 
-
-class Language(StrEnum):
-    """The value is the suffix of its files, without the dot."""
-
-    SCHEMA = "pg"
-    QUERY = "gq"
+_LANGUAGES = {"pg": TextKind.SCHEMA, "gq": TextKind.QUERY}
 
 
 class FmtMode(StrEnum):
@@ -103,9 +98,6 @@ class Patches(FormattedFiles, Verbatim):
         return "".join(file.diff for file in self.files)
 
 
-_KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
-
-
 @command(
     "fmt",
     "omnigraph fmt fleet.pg fleet.gq",
@@ -113,12 +105,12 @@ _KINDS = {Language.SCHEMA: TextKind.SCHEMA, Language.QUERY: TextKind.QUERY}
     "omnigraph fmt - --language gq < draft.gq",
     on_graph=False,
 )
-@click.argument("files", type=WORDS, nargs=-1, required=True, metavar="FILE...")
+@text_argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--check", is_flag=True, help="Write nothing; list what would change and exit 1.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.option(
     "--language",
-    type=click.Choice([str(x) for x in Language]),
+    type=click.Choice(tuple(_LANGUAGES)),
     help="pg: schema, gq: queries.  [default: from the suffix of the file]",
 )
 def fmt_command(
@@ -133,55 +125,46 @@ def fmt_command(
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give - once")
     mode = FmtMode.DIFF if diff else FmtMode.CHECK if check else FmtMode.WRITE
-    languages = [_language(name, language) for name in files]
-    output = settings.output
+    kinds = [_language(name, language) for name in files]
     # Everything is read before anything is written: a missing file changes no other.
-    done = [_read(name, of, output) for name, of in zip(files, languages, strict=True)]
+    done = [_read(name, kind, settings) for name, kind in zip(files, kinds, strict=True)]
     if mode is FmtMode.WRITE:
         for file in done:
             if file.changed and file.name != STDIN_NAME:
                 with whole_file(Path(file.name)) as out:
                     out.write(file.after.encode())
-    told = done if settings.json else _told(done, mode, output)
-    settings.show((Patches if diff else FormattedFiles)(files=told, mode=mode))
+    files_shown = done if settings.json else _shown(done, mode, settings.output)
+    settings.show((Patches if diff else FormattedFiles)(files=files_shown, mode=mode))
     fail_if(any(f.error for f in done) or (check and any(f.changed for f in done)))
 
 
-def _told(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[Formatted]:
-    """Tell people what cannot be read, and answer stdin on stdout; returns the other files."""
-    told: list[Formatted] = []
+def _shown(done: list[Formatted], mode: FmtMode, output: CommandOutput) -> list[Formatted]:
+    """Show people what cannot be read, and answer stdin on stdout; returns the other files."""
+    others: list[Formatted] = []
     for file in done:
         if file.error is not None:
             output.failure(file.error)
         elif file.name == STDIN_NAME and mode is FmtMode.WRITE:
             write_bytes(file.after.encode())
         else:
-            told.append(file)
-    return told
+            others.append(file)
+    return others
 
 
-def _read(name: str, language: Language, output: CommandOutput) -> Formatted:
-    text, shown = read_text(name, _KINDS[language], output)
-    return _formatted(text, shown, language)
+def _language(name: str, chosen: str | None) -> TextKind:
+    language = chosen or Path(name).suffix.removeprefix(".")
+    if language in _LANGUAGES:
+        return _LANGUAGES[language]
+    is_stdin = name == STDIN
+    why = "stdin has no suffix" if is_stdin else f"{name} is neither a .pg nor a .gq file"
+    raise UsageError(why, hint="say --language pg or --language gq")
 
 
-def _language(name: str, chosen: str | None) -> Language:
-    if chosen is not None:
-        return Language(chosen)
-    suffix = Path(name).suffix.removeprefix(".")
-    if suffix in set(Language):
-        return Language(suffix)
-    if name == STDIN:
-        raise UsageError("stdin has no suffix", hint="say --language pg or --language gq")
-    raise UsageError(
-        f"{name} is neither a .pg nor a .gq file", hint="say --language pg or --language gq"
-    )
-
-
-def _formatted(text: str, name: str, language: Language) -> Formatted:
+def _read(file: str, kind: TextKind, settings: Settings) -> Formatted:
     """The text in its one layout, or its findings."""
+    text, name = read_text(file, kind, settings)
     try:
-        if language is Language.SCHEMA:
+        if kind is TextKind.SCHEMA:
             from omnigraph.schema.format import format_schema
 
             after = format_schema(text, name)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.answers import Created, Exported, Held
+from omnigraph.cli.answers import Created, Exported
 from omnigraph.cli.command import command
 from omnigraph.cli.interrupts import answered
-from omnigraph.cli.meter import MeterUnit, SilentMeter
-from omnigraph.cli.options import WORDS, actor_option, durability_option, types_option
+from omnigraph.cli.meter import MeterUnit
+from omnigraph.cli.options import (
+    actor_option,
+    durability_option,
+    engine_option,
+    text_option,
+    types_option,
+)
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.sources import StateAsked, schema_source, state_options
-from omnigraph.cli.streams import STDOUT, data_sink, is_terminal
+from omnigraph.cli.streams import STDOUT
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,9 +32,8 @@ if TYPE_CHECKING:
     "omnigraph init ./fleet --schema fleet.pg",
     "omnigraph init s3://bucket/fleet --schema fleet.pg --as alice",
 )
-@click.option(
+@text_option(
     "--schema",
-    type=WORDS,
     required=True,
     metavar="FILE",
     help="The schema, a .pg text file, or - for stdin.",
@@ -42,15 +46,14 @@ def init_command(settings: Settings, schema: str, actor: str | None) -> None:
     The schema is checked first; with a finding in it nothing is created. A graph that is there
     already is never touched.
     """
-    source = schema_source(schema, settings.output)
+    source = schema_source(schema, settings)
 
-    from omnigraph.api.graph import init
+    from omnigraph.api.opening import init
 
     settings.writing = True
     with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
         view = graph.snapshot()
-        settings.publish(view.commit)
-        settings.show(Created(uri=graph.uri, view=view))
+        settings.show(Created(uri=graph.uri, view=view), view.commit)
 
 
 @command(
@@ -67,7 +70,7 @@ def snapshot_command(settings: Settings, state: StateAsked) -> None:
     the state.
     """
     with settings.graph() as graph:
-        settings.show(Held(uri=graph.uri, view=state.view(graph)))
+        settings.show(state.view(graph), uri=graph.uri)
 
 
 @command(
@@ -80,18 +83,15 @@ def snapshot_command(settings: Settings, state: StateAsked) -> None:
 )
 @state_options
 @types_option
-@click.option(
+@text_option(
     "--output",
-    type=WORDS,
     metavar="PATH",
     help="Write to a file, which appears only when it is complete; on Spark to an empty folder or "
     "s3:// prefix.  [default: stdout]",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "spark"]),
-    default="local",
-    show_default=True,
+@engine_option(
+    "local",
+    "spark",
     help="local: one stream of JSONL. spark: files in parts per type, written by many tasks.",
 )
 @click.option(
@@ -115,40 +115,25 @@ def export_command(
     One moment of the graph is written, whatever others publish meanwhile. JSONL loads back exactly:
     omnigraph init, then omnigraph load --mode overwrite.
     """
-    to_stdout = output is None or output in STDOUT
-    _check(engine, form, output, to_stdout=to_stdout, as_json=settings.json)
-    with settings.graph() as graph:
-        view = state.view(graph)
-        if engine == "spark" and output is not None:
-            _export_on_spark(settings, view, output, form, types)
-        else:
-            _export_here(settings, view, None if to_stdout else Path(output or ""), types)
-
-
-def _check(engine: str, form: str, output: str | None, *, to_stdout: bool, as_json: bool) -> None:
-    """What contradicts itself is told before anything is opened."""
     if engine == "spark":
-        if to_stdout:
+        if output is None or output in STDOUT:
             raise UsageError("an export on Spark is a folder", hint="name it with --output")
+        with settings.graph() as graph:
+            _export_on_spark(settings, state.view(graph), output, form, types)
         return
     if form != "jsonl":
         raise UsageError(f"the local engine does not write {form}", hint="add --engine spark")
     if output is not None and output.startswith("s3://"):
         raise UsageError("the local engine writes to files", hint="add --engine spark")
-    if to_stdout and as_json:
-        raise UsageError("the data is on stdout already", hint="with --json, give --output too")
+    path = settings.data_path(output)
+    with settings.graph() as graph:
+        _export_here(settings, state.view(graph), path, types)
 
 
 def _export_here(
     settings: Settings, view: SnapshotView, path: Path | None, types: tuple[str, ...]
 ) -> None:
-    total = _total(view, types)
-    # A bar between the lines of data on the same terminal is in the way.
-    mixed = path is None and is_terminal(sys.stdout)
-    meter = (
-        SilentMeter() if mixed else settings.output.meter("exporting", total, MeterUnit.ENTITIES)
-    )
-    with data_sink(path, "export to a file with --output") as out, meter:
+    with settings.data_sink(path, "exporting", _total(view, types)) as (out, meter):
         lines = view.export(out, types=types, progress=meter.advance_to)
     if path is None:
         answered()

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.answers import Loaded
 from omnigraph.cli.command import command
 from omnigraph.cli.meter import MeterUnit
 from omnigraph.cli.options import (
-    WORDS,
     branch_option,
     commit_options,
+    engine_option,
     not_empty,
+    text_option,
 )
 from omnigraph.cli.settings import Settings, needs_yes
 from omnigraph.cli.sources import STDIN, STDIN_NAME
-from omnigraph.cli.streams import is_terminal, one_line
+from omnigraph.cli.streams import one_line
 from omnigraph.clock import SystemClock
 from omnigraph.errors import (
     AlreadyExistsError,
@@ -48,10 +47,9 @@ if TYPE_CHECKING:
     "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
     "omnigraph load ./fleet --data s3://lake/june/ --mode merge --rejects rejects.jsonl",
 )
-@click.option(
+@text_option(
     "--data",
     "files",
-    type=WORDS,
     multiple=True,
     required=True,
     metavar="FILE",
@@ -59,10 +57,8 @@ if TYPE_CHECKING:
     "s3:// path, - for stdin; also packed with gzip or zstd. May be repeated: all files are one "
     "commit.",
 )
-@click.option(
+@text_option(
     "--type",
-    "type_name",
-    type=WORDS,
     metavar="NAME",
     help="The node or edge type that CSV, TSV, Parquet and Arrow files hold.",
 )
@@ -73,45 +69,40 @@ if TYPE_CHECKING:
     help="append: insert, refuse ids that exist. merge: insert or replace. "
     "overwrite: the data becomes the whole content of every type it mentions.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "local", "spark"]),
-    default="auto",
-    show_default=True,
+@engine_option(
+    "auto",
+    "local",
+    "spark",
     help="local: this process. spark: for more than it can hold. auto: by the size of the input.",
 )
-@click.option(
+@text_option(
     "--rejects",
-    type=WORDS,
     metavar="FILE",
     help="Write everything that is wrong with the data here, one JSON object a line.",
 )
 @click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
 @branch_option
-@click.option(
+@text_option(
     "--from",
     "start",
-    type=WORDS,
     metavar="TARGET",
     callback=not_empty,
     help="If there is no branch of the name in --branch, make it from this branch, tag, commit, "
-    "version or moment. It goes again if nothing is published.",
+    "version or moment. It is deleted again if nothing is published.",
 )
 @commit_options
 @click.option("--yes", is_flag=True, help="Overwrite on a remote store without asking.")
 def load_command(
     settings: Settings,
     files: tuple[str, ...],
-    type_name: str | None,
     mode: str,
     engine: str,
-    rejects: str | None,
     dry_run: bool,
     branch: str,
     start: str | None,
-    message: str | None,
     actor: str | None,
     yes: bool,
+    **options: Any,
 ) -> None:
     """Load data into a graph as one commit.
 
@@ -131,45 +122,34 @@ def load_command(
         raise UsageError("--from makes a branch, and main is there", hint="name it with --branch")
     if mode == "overwrite" and not yes and not dry_run:
         _confirm(settings, stdin_is_free=STDIN not in files)
-    output = settings.output
     clock = SystemClock()
     with settings.graph() as graph:
-        if STDIN in files and is_terminal(sys.stdin):
-            output.notice("reading from the terminal; end with Ctrl-D")
-        source = _source(files)
+        source = [_stdin(settings) if name == STDIN else name for name in files]
         started_s = clock.monotonic_s()
         settings.writing = not dry_run
         new = _branch_for(graph, branch, start, actor=actor, dry_run=dry_run)
-        with new as written, output.meter("reading", _size(source), MeterUnit.BYTES) as meter:
+        measured = settings.output.meter("reading", _size(source), MeterUnit.BYTES)
+        with new as written, measured as meter:
             result = graph.load(
                 source,
                 mode=mode,
-                type=type_name,
                 branch=written.branch,
                 actor=actor,
-                message=message,
                 progress=meter.advance_to,
                 phases=meter.show_phase,
                 engine=engine,
-                rejects=rejects,
                 dry_run=dry_run,
+                **options,
             )
-        settings.publish(result.commit)
         result = replace(result, base_branch=written.base)
-        settings.show(Loaded(result=result, elapsed_s=clock.monotonic_s() - started_s))
+        settings.show(result, result.commit, elapsed_s=clock.monotonic_s() - started_s)
 
 
-def _source(files: Sequence[str]) -> list[str | GivenStream]:
-    """What to load."""
-    return [_stdin() if name == STDIN else name for name in files]
-
-
-def _stdin() -> GivenStream:
+def _stdin(settings: Settings) -> GivenStream:
     from omnigraph.input.streams import GivenStream
 
-    if cast("TextIO | None", sys.stdin) is None:
-        raise UsageError("stdin is closed", hint="give the path of a file")
-    return GivenStream(name=STDIN_NAME, open=lambda: cast(BinaryIO, sys.stdin.buffer))
+    stdin = settings.stdin("give the path of a file")
+    return GivenStream(name=STDIN_NAME, open=lambda: stdin)
 
 
 def _size(source: Sequence[str | GivenStream]) -> int | None:
@@ -182,7 +162,7 @@ def _size(source: Sequence[str | GivenStream]) -> int | None:
 
 
 def _confirm(settings: Settings, *, stdin_is_free: bool) -> None:
-    """Replacing content on a store that others share wants a second look."""
+    """Ask before the content of a store is replaced that others may share."""
     from omnigraph.storage.location import locate
 
     place = settings.place
@@ -211,7 +191,7 @@ def _branch_for(
 ) -> Generator[_Written]:
     """The branch to write to, made from ``start`` if there is none of this name.
 
-    When the block fails, a branch that was made here goes again, unless it was written to by then.
+    When the block fails, a branch that was made here is deleted, unless it was written to by then.
     """
     made = None if start is None else _made(graph, branch.strip(), start, actor, dry_run=dry_run)
     if made is None:
@@ -234,7 +214,7 @@ def _made(
     graph: Graph, branch: str, start: str, actor: str | None, *, dry_run: bool
 ) -> BranchInfo | None:
     """The new branch; in a dry run the one that it would start from. None if it exists."""
-    view = graph.at(start)  # A wrong target is told in any case.
+    view = graph.at(start)  # A wrong target fails in any case.
     if branch in graph.branches:
         return None
     if dry_run:

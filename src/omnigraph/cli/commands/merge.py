@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.answers import Merged
 from omnigraph.cli.command import command
 from omnigraph.cli.options import (
-    WORDS,
     all_of,
     branch_option,
     commit_options,
     not_empty,
+    text_argument,
+    text_option,
 )
 from omnigraph.cli.settings import Settings, fail_if
-from omnigraph.cli.sources import STDIN, STDIN_NAME
-from omnigraph.errors import ErrorKind, NotFoundError, UsageError
+from omnigraph.cli.sources import read_bytes
+from omnigraph.errors import UsageError
+from omnigraph.text_file import TextKind
 
 if TYPE_CHECKING:
-    from omnigraph.api.graph import Graph
-    from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.merge.resolve import Resolution
 
 
@@ -39,9 +35,8 @@ _decision_options = all_of(
     click.option("--dry-run", is_flag=True, help="Show what would happen; publish nothing."),
     click.option("--ours", is_flag=True, help="Decide conflicts for the branch that is changed."),
     click.option("--theirs", is_flag=True, help="Decide conflicts for what is brought in."),
-    click.option(
+    text_option(
         "--resolutions",
-        type=WORDS,
         metavar="FILE",
         callback=not_empty,
         help='Decide one by one: JSON lines such as {"node": TYPE, "id": ID, "take": "theirs"}; - '
@@ -58,10 +53,9 @@ _decision_options = all_of(
     "omnigraph merge main ./fleet --into june --ours",
     "omnigraph branch merge june ./fleet --resolutions decided.jsonl",
 )
-@click.argument("source", type=WORDS, metavar="SOURCE")
-@click.option(
+@text_argument("source", metavar="SOURCE")
+@text_option(
     "--into",
-    type=WORDS,
     default="main",
     show_default=True,
     metavar="BRANCH",
@@ -71,19 +65,7 @@ _decision_options = all_of(
 @_decision_options
 @click.option("--delete-branch", is_flag=True, help="Delete the source when it is merged.")
 @commit_options
-def merge_command(
-    settings: Settings,
-    source: str,
-    into: str,
-    granularity: str,
-    dry_run: bool,
-    ours: bool,
-    theirs: bool,
-    resolutions: str | None,
-    delete_branch: bool,
-    message: str | None,
-    actor: str | None,
-) -> None:
+def merge_command(settings: Settings, source: str, **options: Any) -> None:
     """Merge a branch, a tag or a commit into a branch.
 
     Everything that SOURCE changed since the two were one comes into BRANCH, as one commit with two
@@ -102,23 +84,7 @@ def merge_command(
       {"outcome", "source", "target", "source_commit_id", "base_commit_ids", "commit", "changes",
        "merge_conflicts"}
     """
-    prefer = _prefer(ours, theirs)
-    decided = _resolutions(resolutions)
-
-    def run(graph: Graph) -> MergeResult:
-        return graph.merge(
-            source,
-            into=into,
-            granularity=granularity,
-            prefer=prefer,
-            resolutions=decided,
-            dry_run=dry_run,
-            delete_branch=delete_branch,
-            actor=actor,
-            message=message,
-        )
-
-    _carry_out(settings, run, verb="merge")
+    _carry_out(settings, "merge", source, **options)
 
 
 @command(
@@ -126,79 +92,47 @@ def merge_command(
     "omnigraph commit revert 01JZ8Y6N2D ./fleet --dry-run",
     "omnigraph commit revert 01JZ8Y6N2D ./fleet --message 'Wrong file' --as alice",
 )
-@click.argument("commit", type=WORDS, metavar="COMMIT")
+@text_argument("commit", metavar="COMMIT")
 @branch_option
 @_decision_options
 @commit_options
-def revert_command(
-    settings: Settings,
-    commit: str,
-    branch: str,
-    granularity: str,
-    dry_run: bool,
-    ours: bool,
-    theirs: bool,
-    resolutions: str | None,
-    message: str | None,
-    actor: str | None,
-) -> None:
+def revert_command(settings: Settings, commit: str, **options: Any) -> None:
     """Take one commit back, as a new commit.
 
     What the commit changed goes back to what it was before, and everything else stays; a merge goes
     back to its first parent. Where later commits changed the same things that is a conflict, as in
     a merge: --ours keeps what the branch shows now, --theirs what was before the commit.
     """
-    prefer = _prefer(ours, theirs)
-    decided = _resolutions(resolutions)
-
-    def run(graph: Graph) -> MergeResult:
-        return graph.revert(
-            commit,
-            branch=branch,
-            granularity=granularity,
-            prefer=prefer,
-            resolutions=decided,
-            dry_run=dry_run,
-            actor=actor,
-            message=message,
-        )
-
-    _carry_out(settings, run, verb="revert")
+    _carry_out(settings, "revert", commit, **options)
 
 
-def _carry_out(settings: Settings, run: Callable[[Graph], MergeResult], *, verb: str) -> None:
+def _carry_out(
+    settings: Settings,
+    verb: str,
+    what: str,
+    *,
+    ours: bool,
+    theirs: bool,
+    resolutions: str | None,
+    **options: Any,
+) -> None:
+    if ours and theirs:
+        raise UsageError("--ours and --theirs exclude each other", hint="give one of them")
+    prefer = "ours" if ours else "theirs" if theirs else None
+    decided = _resolutions(resolutions, settings)
+
     from omnigraph.branch.merge.conflicts import MergeOutcome
 
     with settings.graph(writing=True) as graph:
-        result = run(graph)
-        settings.publish(result.commit)
-        settings.show(Merged(result=result, verb=verb))
+        run = graph.merge if verb == "merge" else graph.revert
+        result = run(what, prefer=prefer, resolutions=decided, **options)
+        settings.show(result, result.commit, verb=verb)
     fail_if(result.outcome is MergeOutcome.CONFLICTS)
 
 
-def _prefer(ours: bool, theirs: bool) -> str | None:
-    if ours and theirs:
-        raise UsageError("--ours and --theirs exclude each other", hint="give one of them")
-    return "ours" if ours else "theirs" if theirs else None
-
-
-def _resolutions(name: str | None) -> tuple[Resolution, ...]:
+def _resolutions(name: str | None, settings: Settings) -> tuple[Resolution, ...]:
     if name is None:
         return ()
     from omnigraph.branch.merge.resolve import read_resolutions
 
-    if name == STDIN:
-        if cast("TextIO | None", sys.stdin) is None:
-            raise UsageError("stdin is closed", hint="give the path of a file")
-        return read_resolutions(sys.stdin.buffer.read(), STDIN_NAME)
-    try:
-        return read_resolutions(Path(name).read_bytes(), name)
-    except FileNotFoundError as e:
-        raise NotFoundError(
-            f"no resolution file {name}",
-            kind=ErrorKind.FILE_NOT_FOUND,
-            hint="give the path of a file with JSON lines",
-        ) from e
-    except (OSError, ValueError) as e:  # ValueError: a name with a null character.
-        why = e.strerror if isinstance(e, OSError) else e
-        raise UsageError(f"cannot read the resolution file {name}: {why}") from e
+    return read_resolutions(*read_bytes(name, TextKind.RESOLUTIONS, settings))

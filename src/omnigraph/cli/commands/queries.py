@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from omnigraph.cli.answers import Explained, Linted, Mutated
+from omnigraph.cli.answers import Explained, Linted
 from omnigraph.cli.command import command, said_store, target, target_options
 from omnigraph.cli.options import (
-    WORDS,
     RowFormat,
     branch_option,
     chosen_format,
     commit_options,
+    engine_option,
     format_option,
     if_commit_option,
     limit_options,
+    text_option,
 )
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import (
     STDIN,
-    QuerySource,
+    Asked,
     StateAsked,
     read_text,
     source_options,
@@ -51,22 +52,18 @@ if TYPE_CHECKING:
 @source_options
 @state_options
 @format_option
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "spark"]),
-    default="local",
-    show_default=True,
+@engine_option(
+    "local",
+    "spark",
     help="local: this process. spark: for questions about more than it can hold; same answer.",
 )
 @limit_options
 def query_command(
     settings: Settings,
-    source: QuerySource,
+    asked: Asked,
     state: StateAsked,
     form: str | None,
-    engine: str,
-    timeout_s: float | None,
-    memory_bytes: int | None,
+    **options: Any,
 ) -> None:
     """Ask a graph for rows.
 
@@ -88,22 +85,13 @@ def query_command(
     chosen = chosen_format(form, settings)
     if chosen is RowFormat.ARROW and is_terminal(sys.stdout):
         raise UsageError("Arrow is not for reading", hint="send it into a file: … > rows.arrow")
-    asked = source.read(settings.output)
 
     from omnigraph.cli.rows import QueryRows
 
     clock = SystemClock()
     with settings.graph() as graph:
         started_s = clock.monotonic_s()
-        with asked.named():
-            result = state.view(graph).query(
-                asked.text,
-                asked.params,
-                name=asked.name,
-                engine=engine,
-                timeout_s=timeout_s,
-                memory_bytes=memory_bytes,
-            )
+        result = asked.ask(state.view(graph).query, **options)
         elapsed_s = clock.monotonic_s() - started_s
         settings.show(QueryRows(result, chosen, pinned=state.pinned, elapsed_s=elapsed_s))
 
@@ -123,31 +111,15 @@ def query_command(
     help="Run it, and say how many rows, milliseconds and requests each step took.",
 )
 @limit_options
-def explain_command(
-    settings: Settings,
-    source: QuerySource,
-    state: StateAsked,
-    analyze: bool,
-    timeout_s: float | None,
-    memory_bytes: int | None,
-) -> None:
+def explain_command(settings: Settings, asked: Asked, state: StateAsked, **options: Any) -> None:
     """Show how a query is run, step by step.
 
     The last step stands first; what it takes its rows from is indented below it. Without --analyze
     nothing is run, and parameters need no values.
     """
-    asked = source.read(settings.output)
     with settings.graph() as graph:
         view = state.view(graph)
-        with asked.named():
-            found = view.explain(
-                asked.text,
-                asked.params,
-                name=asked.name,
-                analyze=analyze,
-                timeout_s=timeout_s,
-                memory_bytes=memory_bytes,
-            )
+        found = asked.ask(view.explain, **options)
         commit = view.commit.id if state.pinned else None
         settings.show(Explained(explanation=found, branch=view.branch, commit=commit))
 
@@ -163,14 +135,7 @@ def explain_command(
 @branch_option
 @if_commit_option
 @commit_options
-def mutate_command(
-    settings: Settings,
-    source: QuerySource,
-    branch: str,
-    if_commit: str | None,
-    message: str | None,
-    actor: str | None,
-) -> None:
+def mutate_command(settings: Settings, asked: Asked, **options: Any) -> None:
     """Insert, update or delete with a query, as one commit.
 
     All statements of the query are published together or not at all, checked against the schema. A
@@ -180,22 +145,11 @@ def mutate_command(
     With --json the answer is
       {"branch", "query_name", "affected_nodes", "affected_edges", "actor_id", "commit"}
     """
-    asked = source.read(settings.output)
     clock = SystemClock()
     with settings.graph(writing=True) as graph:
         started_s = clock.monotonic_s()
-        with asked.named():
-            result = graph.mutate(
-                asked.text,
-                asked.params,
-                name=asked.name,
-                branch=branch,
-                actor=actor,
-                message=message,
-                if_commit=if_commit,
-            )
-        settings.publish(result.commit)
-        settings.show(Mutated(result=result, elapsed_s=clock.monotonic_s() - started_s))
+        result = asked.ask(graph.mutate, **options)
+        settings.show(result, result.commit, elapsed_s=clock.monotonic_s() - started_s)
 
 
 @command(
@@ -206,18 +160,16 @@ def mutate_command(
     on_graph=False,
 )
 @target_options
-@click.option(
+@text_option(
     "--query",
     "files",
-    type=WORDS,
     multiple=True,
     required=True,
     metavar="FILE",
     help="A .gq file, or - for stdin. May be repeated.",
 )
-@click.option(
+@text_option(
     "--schema",
-    type=WORDS,
     metavar="FILE",
     help="The schema, a .pg file, instead of that of a graph; - for stdin.",
 )
@@ -242,7 +194,7 @@ def lint_command(
     if (*files, schema).count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give - once")
     catalog = _catalog(settings, uri, store, schema, state)
-    texts = [read_text(name, TextKind.QUERY, settings.output) for name in files]
+    texts = [read_text(name, TextKind.QUERY, settings) for name in files]
 
     from omnigraph.query.lint import lint
 
@@ -260,7 +212,7 @@ def _catalog(
             raise UsageError("a graph and --schema are both given", hint="give one of them")
         from omnigraph.schema.compile import compile_schema
 
-        text, name = read_text(schema, TextKind.SCHEMA, settings.output)
+        text, name = read_text(schema, TextKind.SCHEMA, settings)
         return compile_schema(text, source_name=name)
     if uri is None and store is None:
         raise UsageError("no schema is named", hint="give a graph, or a .pg file with --schema")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from omnigraph.cli.answers import SchemaShown, ValidSchema
 from omnigraph.cli.command import command, family
 from omnigraph.cli.interrupts import conversation
 from omnigraph.cli.options import (
-    WORDS,
     all_of,
     branch_option,
     commit_options,
     if_commit_option,
+    text_argument,
+    text_option,
 )
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import StateAsked, read_text, schema_source, state_options
@@ -55,13 +58,13 @@ def show_command(settings: Settings, state: StateAsked) -> None:
     into=schema_group,
     on_graph=False,
 )
-@click.argument("file", type=WORDS, metavar="FILE")
+@text_argument("file", metavar="FILE")
 def check_command(settings: Settings, file: str) -> None:
     """Check a schema file without creating a graph.
 
     FILE is a .pg text file, or - for stdin. Every finding is shown at its place.
     """
-    text, name = read_text(file, TextKind.SCHEMA, settings.output)
+    text, name = read_text(file, TextKind.SCHEMA, settings)
 
     from omnigraph.schema.compile import compile_schema
 
@@ -69,12 +72,11 @@ def check_command(settings: Settings, file: str) -> None:
 
 
 _schema_options = all_of(
-    click.option(
+    text_option(
         "--schema",
-        type=WORDS,
         required=True,
         metavar="FILE",
-        help="The schema to be, a .pg text file, or - for stdin.",
+        help="The new schema, a .pg text file, or - for stdin.",
     ),
     click.option(
         "--allow-data-loss",
@@ -92,20 +94,15 @@ _schema_options = all_of(
 )
 @_schema_options
 @branch_option
-def plan_command(
-    settings: Settings,
-    schema: str,
-    allow_data_loss: bool,
-    branch: str,
-) -> None:
+def plan_command(settings: Settings, schema: str, **options: Any) -> None:
     """Show what applying a schema would do, step by step.
 
     Nothing is changed and no row is read. Steps that hide data are marked. The exit code is 1 if a
     step is not possible.
     """
-    source = schema_source(schema, settings.output)
+    source = schema_source(schema, settings)
     with settings.graph() as graph:
-        plan = graph.schema_plan(source, branch=branch, allow_data_loss=allow_data_loss)
+        plan = graph.schema_plan(source, **options)
         settings.show(plan)
     fail_if(not plan.supported)
 
@@ -131,15 +128,14 @@ def apply_command(
     yes: bool,
     dry_run: bool,
     if_commit: str | None,
-    message: str | None,
-    actor: str | None,
+    **options: Any,
 ) -> None:
     """Give a branch another schema, as one commit.
 
     Rows are checked against new rules first; if one is in the way, nothing is changed. What is
     dropped stays readable in the past. Other branches keep their schema until they are merged.
     """
-    source = schema_source(schema, settings.output)
+    source = schema_source(schema, settings)
     with settings.graph() as graph:
         confirmed = yes or allow_data_loss or dry_run
         if not confirmed and settings.can_ask():
@@ -158,9 +154,7 @@ def apply_command(
             confirm=confirmed,
             allow_data_loss=allow_data_loss,
             dry_run=dry_run,
-            actor=actor,
-            message=message,
             if_commit=if_commit,
+            **options,
         )
-        settings.publish(result.commit)
-        settings.show(result)
+        settings.show(result, result.commit)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from omnigraph.cli.answers import IndexList, Optimized, PendingWrites
+from omnigraph.cli.answers import IndexList, PendingWrites
 from omnigraph.cli.command import command, family
 from omnigraph.cli.meter import MeterUnit
 from omnigraph.cli.options import (
     SPAN,
-    WORDS,
     branch_option,
     commit_options,
     durability_option,
+    engine_option,
     message_option,
+    text_argument,
+    text_option,
     types_option,
 )
 from omnigraph.cli.settings import Settings, fail_if, needs_yes
@@ -44,22 +48,22 @@ def status_command(settings: Settings, branch: str) -> None:
 @click.option(
     "--full",
     is_flag=True,
-    help="Read every column, and hold rows, indexes and commits to what they say.",
+    help="Read every column; check rows, indexes and commits against each other.",
 )
-@click.option("--history", is_flag=True, help="Look at every state of the past that is kept, too.")
-def check_command(settings: Settings, full: bool, history: bool) -> None:
-    """Look whether a whole graph is sound, and say what to do if it is not.
+@click.option("--history", is_flag=True, help="Check every earlier state that is kept, too.")
+def check_command(settings: Settings, **options: Any) -> None:
+    """Check a whole graph for damage, and say what to do about it.
 
     On every branch and at every tag: names lead to states, the history is complete, every table
     opens, its files are there and can be read, rows are as many as the manifest says, ids are
-    unique and edges lead somewhere. With --full also that rows keep every rule of the schema, that
-    indexes answer rightly, and that commits count what they changed. With --history every state of
-    the past that is kept: its tables open, and their files are there. Nothing is changed. Exits
-    with 1 if something is found.
+    unique and both ends of every edge exist. With --full also that rows keep every rule of the
+    schema, that indexes answer rightly, and that commits count what they changed. With --history
+    also every earlier state that is kept: its tables open, and their files are there. Nothing is
+    changed. Exits with 1 if something is found.
     """
     with settings.graph() as graph:
         with settings.output.meter("Checking", None, MeterUnit.TABLES) as meter:
-            report = graph.upkeep.check(full=full, history=history, progress=meter.advance_of)
+            report = graph.upkeep.check(**options, progress=meter.advance_of)
         settings.show(report)
     fail_if(not report.ok)
 
@@ -84,22 +88,13 @@ def check_command(settings: Settings, full: bool, history: bool) -> None:
     metavar="SPAN",
     help="Never touch what was written or shown within SPAN: it may still be read.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "local", "spark"]),
-    default="auto",
-    show_default=True,
+@engine_option(
+    "auto",
+    "local",
+    "spark",
     help="What looks at the versions that are kept: this process, or Spark if they are very many.",
 )
-def cleanup_command(
-    settings: Settings,
-    keep: int | None,
-    older_than: float | None,
-    confirm: bool,
-    yes: bool,
-    grace: float,
-    engine: str,
-) -> None:
+def cleanup_command(settings: Settings, confirm: bool, yes: bool, **options: Any) -> None:
     """Remove the past that is not kept, and what writes that died have left.
 
     With --keep and --older-than only what both give up. Branches, tags and what merges need are
@@ -116,14 +111,7 @@ def cleanup_command(
     with settings.graph() as graph:
         doing = "Cleaning up" if confirm else "Looking"
         with settings.output.meter(doing, None, MeterUnit.PLACES) as meter:
-            report = graph.upkeep.cleanup(
-                keep=keep,
-                older_than=older_than,
-                confirm=confirm,
-                grace=grace,
-                engine=engine,
-                progress=meter.advance_of,
-            )
+            report = graph.upkeep.cleanup(confirm=confirm, **options, progress=meter.advance_of)
         settings.show(report)
     fail_if(bool(report.errors))
 
@@ -150,7 +138,7 @@ def list_command(settings: Settings) -> None:
 
 
 @command("show", "omnigraph recovery show 01JZ8YB1 ./fleet", into=recovery_group)
-@click.argument("operation", type=WORDS, metavar="OPERATION")
+@text_argument("operation", metavar="OPERATION")
 def show_command(settings: Settings, operation: str) -> None:
     """Show one pending write, by its id or the beginning of it."""
     with settings.graph() as graph:
@@ -163,24 +151,20 @@ def show_command(settings: Settings, operation: str) -> None:
     "omnigraph recovery run ./fleet --operation 01JZ8YB1 --stalled-after 1m",
     into=recovery_group,
 )
-@click.option("--operation", type=WORDS, metavar="ID", help="Only this write.")
+@text_option("--operation", metavar="ID", help="Only this write.")
 @click.option(
     "--stalled-after",
     type=SPAN,
     default="1h",
     show_default=True,
     metavar="SPAN",
-    help="Give up a write that was not heard of for SPAN.",
+    help="Give up a write that gave no sign of life for SPAN.",
 )
-def run_command(
-    settings: Settings,
-    operation: str | None,
-    stalled_after: float,
-) -> None:
+def run_command(settings: Settings, operation: str | None, stalled_after: float) -> None:
     """Finish what was published and give up what has stalled.
 
-    A write that is given up is told by a commit of omnigraph:recovery. If it wakes up after all it
-    fails with 'revoked' and can be repeated. Its files go with the next cleanup.
+    A write that is given up gets a commit by omnigraph:recovery, which records it. If it goes on
+    after all, it fails with 'revoked' and can be repeated. The next cleanup removes its files.
     """
     with settings.graph() as graph:
         report = graph.upkeep.recovery.run(operation, stalled_after=stalled_after)
@@ -197,13 +181,7 @@ def run_command(
 @types_option
 @branch_option
 @commit_options
-def optimize_command(
-    settings: Settings,
-    types: tuple[str, ...],
-    branch: str,
-    message: str | None,
-    actor: str | None,
-) -> None:
+def optimize_command(settings: Settings, **options: Any) -> None:
     """Join small files and bring indexes up to date, as one commit.
 
     No answer changes, and the past stays readable. Tables that did not change since the last time
@@ -211,9 +189,8 @@ def optimize_command(
     many tables are worked on at once (8).
     """
     with settings.graph(writing=True) as graph:
-        result = graph.optimize(branch=branch, types=types, actor=actor, message=message)
-        settings.publish(result.commit)
-        settings.show(Optimized(result=result, verb="Optimized"))
+        result = graph.optimize(**options)
+        settings.show(result, result.commit, verb="Optimized")
 
 
 @family("index", "omnigraph index status ./fleet", "omnigraph index build ./fleet", usual="status")
@@ -233,13 +210,13 @@ def index_group() -> None:
 )
 @types_option
 @branch_option
-def index_status_command(settings: Settings, types: tuple[str, ...], branch: str) -> None:
+def index_status_command(settings: Settings, **options: Any) -> None:
     """Show every index and how many of the rows it covers.
 
-    The other rows are found as well, by looking through them.
+    The other rows are found as well, by a scan.
     """
     with settings.graph() as graph:
-        settings.show(IndexList(indexes=graph.indexes(branch=branch, types=types)))
+        settings.show(IndexList(indexes=graph.indexes(**options)))
 
 
 @command(
@@ -251,21 +228,14 @@ def index_status_command(settings: Settings, types: tuple[str, ...], branch: str
 @types_option
 @branch_option
 @commit_options
-def build_command(
-    settings: Settings,
-    types: tuple[str, ...],
-    branch: str,
-    message: str | None,
-    actor: str | None,
-) -> None:
+def build_command(settings: Settings, **options: Any) -> None:
     """Make every index cover every row, as one commit; files stay as they are.
 
     'omnigraph optimize' does what is worth its cost; this builds anew what lags by a single row.
     """
     with settings.graph(writing=True) as graph:
-        result = graph.build_indexes(branch=branch, types=types, actor=actor, message=message)
-        settings.publish(result.commit)
-        settings.show(Optimized(result=result, verb="Indexed"))
+        result = graph.build_indexes(**options)
+        settings.show(result, result.commit, verb="Indexed")
 
 
 @command(
@@ -282,14 +252,7 @@ def build_command(
 @click.option("--discard", is_flag=True, help="Put every table back to what the graph shows.")
 @message_option
 @durability_option
-def repair_command(
-    settings: Settings,
-    types: tuple[str, ...],
-    confirm: bool,
-    force: bool,
-    discard: bool,
-    message: str | None,
-) -> None:
+def repair_command(settings: Settings, confirm: bool, **options: Any) -> None:
     """Deal with what another program did to tables of main, and with names of branches.
 
     Every Lance program can open the tables of a graph. What it commits there is not part of the
@@ -298,14 +261,11 @@ def repair_command(
     adopts it or --discard puts the table back.
 
     What older releases could leave is found on every branch. Indexes that were taken from another
-    lineage of a table are built again; a branch that lives and is not found by its name gets one,
-    and a name that leads nowhere is ended; edges that lead nowhere are deleted, but only with
-    --force: their nodes may be what is missing. Exits with 1 if something was refused.
+    lineage of a table are built again; a branch that cannot be found by its name gets
+    one, and a name without a branch is removed; edges without a node at one end are deleted, but
+    only with --force: the nodes may be what is missing. Exits with 1 if something was refused.
     """
     with settings.graph(writing=confirm) as graph:
-        report = graph.upkeep.repair(
-            types=types, confirm=confirm, force=force, discard=discard, message=message
-        )
-        settings.publish(report.commits[-1] if report.commits else None)
-        settings.show(report)
+        report = graph.upkeep.repair(confirm=confirm, **options)
+        settings.show(report, report.commits[-1] if report.commits else None)
     fail_if(bool(report.refused))

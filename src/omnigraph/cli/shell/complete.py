@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from omnigraph.cli.options import RowFormat
 from omnigraph.cli.shell.scan import BlockKind, CursorScan, scan
@@ -29,6 +30,8 @@ COMMANDS = {
     ":quit": "leave",
 }
 """Commands of the shell, each with what it does."""
+FORMATS = tuple(str(f) for f in RowFormat if f is not RowFormat.ARROW)
+"""How the shell can show rows."""
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 SCORES = ("bm25", "nearest", "rrf")
 TEXT_TESTS = ("search", "match_text", "fuzzy")
@@ -37,6 +40,15 @@ OPERATORS = ("contains", "starts_with", "in", "is", "not", "and", "or")
 PARAMETER_TYPES = tuple(str(s) for s in Scalar)
 _PROPERTY_BLOCKS = (BlockKind.INLINE, BlockKind.INSERT, BlockKind.SET)
 _VALUE_KINDS = (TokenKind.STRING, TokenKind.INT, TokenKind.FLOAT)
+_AFTER_BLOCK = {
+    BlockKind.CLAUSES: ("return",),
+    BlockKind.RETURN: ("order", "limit", "offset"),
+    BlockKind.ORDER: ("limit", "offset"),
+    BlockKind.SET: ("where",),
+    BlockKind.INSERT: STATEMENTS,
+}
+_AFTER_OPERAND = {"update": "set", "delete": "where", "limit": "offset", "offset": "limit"}
+"""What follows these words and the type or number behind them."""
 _BEFORE_VALUE = frozenset({"=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "in"})
 
 
@@ -56,11 +68,14 @@ def complete(text: str, catalog: Catalog) -> tuple[int, list[Candidate]]:
     found = scan(text, catalog)
     if found.hidden:
         return 0, []
-    wanted = found.word.lower()
-    offered = {c.text: c for c in _candidates(found, catalog)}
-    fitting = [c for c in offered.values() if c.text.lower().startswith(wanted)]
-    # Offering exactly what stands there already is no help.
-    return len(found.word), [c for c in fitting if c.text != found.word]
+    return _fitting(_candidates(found, catalog), found.word)
+
+
+def _fitting(offered: Iterable[Candidate], word: str) -> tuple[int, list[Candidate]]:
+    """The candidates that begin like the word, each once, and how long the word is."""
+    fitting = {c.text: c for c in offered if c.text.lower().startswith(word.lower())}
+    fitting.pop(word, None)  # Offering exactly what stands there already is no help.
+    return len(word), list(fitting.values())
 
 
 def edge_word(edge: EdgeType) -> str:
@@ -74,19 +89,15 @@ def edge_word(edge: EdgeType) -> str:
 def _command(text: str, catalog: Catalog) -> tuple[int, list[Candidate]]:
     name, space, rest = text.partition(" ")
     if not space:
-        found = [Candidate(text=c, note=n) for c, n in COMMANDS.items() if c.startswith(name)]
-        return len(name), [c for c in found if c.text != name]
+        return _fitting((Candidate(text=c, note=n) for c, n in COMMANDS.items()), name)
     if name == ":explain":
         return complete(rest, catalog)
     words: Iterable[str] = ()
     if name == ":schema":
         words = [t.name for t in catalog.types()]
     elif name == ":format":
-        words = [str(f) for f in RowFormat if f is not RowFormat.ARROW]
-    wanted = rest.lstrip().lower()
-    return len(rest.lstrip()), [
-        Candidate(text=w) for w in words if w.lower().startswith(wanted) and w != rest.lstrip()
-    ]
+        words = FORMATS
+    return _fitting(_words(words), rest.lstrip())
 
 
 # ---------------------------------------------------------------- queries
@@ -159,30 +170,15 @@ def _outside(found: CursorScan, catalog: Catalog) -> Iterator[Candidate]:
     elif _is(last, *STATEMENTS):
         yield from _words(catalog.nodes, "node")
         yield from _words(catalog.edges, "edge")
-    elif _is(before, "update"):
-        yield Candidate(text="set")
-    elif _is(before, "delete"):
-        yield Candidate(text="where")
+    elif _is(before, *_AFTER_OPERAND):
+        yield Candidate(text=_AFTER_OPERAND[before.text])
     elif _is(last, "return"):
         yield Candidate(text="distinct")
-    elif _is(before, "limit"):
-        yield Candidate(text="offset")
-    elif _is(before, "offset"):
-        yield Candidate(text="limit")
 
 
 def _parts(found: CursorScan) -> Iterator[Candidate]:
-    kind = found.closed.kind if found.closed is not None else None
-    if kind is BlockKind.CLAUSES:
-        yield Candidate(text="return")
-    elif kind is BlockKind.RETURN:
-        yield from _words(("order", "limit", "offset"))
-    elif kind is BlockKind.ORDER:
-        yield from _words(("limit", "offset"))
-    elif kind is BlockKind.SET:
-        yield Candidate(text="where")
-    elif kind is BlockKind.INSERT:
-        yield from _words(STATEMENTS)
+    if found.closed is not None and found.closed.kind in _AFTER_BLOCK:
+        yield from _words(_AFTER_BLOCK[found.closed.kind])
     else:
         yield from _words(("match", *STATEMENTS))
         if not found.open:
@@ -219,8 +215,6 @@ def _condition(
         yield from _properties(target)
         if target is None:
             yield from _calls(TEXT_TESTS)
-    if _is(last, "where", "and", "or", "not"):
-        yield from _properties(target)
 
 
 def _column(found: CursorScan) -> Iterator[Candidate]:
@@ -336,7 +330,7 @@ def _ends_operand(token: Token) -> bool:
     return ends or (token.is_identifier and token.text not in words)
 
 
-def _is(token: Token | None, *texts: str) -> bool:
+def _is(token: Token | None, *texts: str) -> TypeGuard[Token]:
     """Whether it is one of these words or signs, and no string that says so."""
     return token is not None and token.kind is not TokenKind.STRING and token.text in texts
 

@@ -69,7 +69,7 @@ def open_history(environment: Mapping[str, str]) -> History:
         # Queries quote data, so no other user may look; the mode only counts when it is created.
         os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
         return FileHistory(str(file))
-    except (OSError, RuntimeError):  # RuntimeError: there is no home.
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory.
         return InMemoryHistory()
 
 

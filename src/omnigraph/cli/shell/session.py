@@ -2,24 +2,23 @@
 
     reading -> [session] -> graph -> output
 
-An error is told and the session goes on. Nothing here knows a keyboard: the same session serves the
-prompt and a pipe.
+An error is reported and the session goes on. Nothing here knows a keyboard: the same session
+serves the prompt and a pipe.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from omnigraph.api.graph import Graph
-from omnigraph.cli.answers import CommitList, Explained, Held, Mutated, SchemaShown
+from omnigraph.cli.answers import CommitList, Explained, Remark, SchemaShown
 from omnigraph.cli.boundary import bug, report, report_interrupt
 from omnigraph.cli.options import RowFormat
 from omnigraph.cli.rows import QueryRows
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.shell.complete import COMMANDS
+from omnigraph.cli.shell.complete import COMMANDS, FORMATS
 from omnigraph.cli.shell.reading import is_empty
-from omnigraph.cli.streams import one_line, write_text
+from omnigraph.cli.streams import one_line
 from omnigraph.clock import Clock
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.lang.source import Source
@@ -80,7 +79,7 @@ class Session:
         return self._catalog
 
     def run(self, text: str) -> None:
-        """Carry out one input and tell what comes of it. Raises nothing but what ends a program."""
+        """Carry out one input and show the answer. Raises nothing but what ends a program."""
         if is_empty(text):
             return
         self._settings.writing, self._settings.published = False, None
@@ -115,8 +114,7 @@ class Session:
         if any(isinstance(q.body, Mutation) for q in file.queries):
             self._settings.writing = True
             changed = self._graph.mutate(text, params, branch=self._branch, actor=self._actor)
-            self._settings.publish(changed.commit)
-            self._settings.show(Mutated(result=changed, elapsed_s=self._elapsed_s(started_s)))
+            self._settings.show(changed, changed.commit, elapsed_s=self._elapsed_s(started_s))
             return
         result = self._graph.query(text, params, branch=self._branch)
         self._last = text
@@ -128,78 +126,67 @@ class Session:
 
     # -------------------------------------------------------- commands
 
+    def _say(self, words: str) -> None:
+        self._settings.show(Remark(words))
+
     def _command(self, text: str) -> None:
+        """Every command has a method of its name: ``do_help`` is ``:help``."""
         name, _, rest = text.partition(" ")
-        known: dict[str, Callable[[str], None]] = {
-            ":help": self._help,
-            ":schema": self._schema,
-            ":types": self._types,
-            ":branch": self._go,
-            ":params": self._set_params,
-            ":format": self._set_format,
-            ":explain": self._explain,
-            ":timing": self._set_timing,
-            ":commits": self._commits,
-            ":quit": self._quit,
-        }
-        run = known.get(name)
-        if run is None:
-            hint = did_you_mean(name, known) or "':help' shows what there is"
+        if name not in COMMANDS:
+            hint = did_you_mean(name, COMMANDS) or "':help' shows what there is"
             raise UsageError(f"no such command '{name}'", hint=hint)
-        run(rest.strip())
+        getattr(self, f"do_{name.removeprefix(':')}")(rest.strip())
 
-    def _help(self, rest: str) -> None:
+    def do_help(self, rest: str) -> None:
         lines = [f"{name:<{_COLUMN}} {what}" for name, what in COMMANDS.items()]
-        write_text(HELP + "\n" + "\n".join(lines) + "\n")
+        self._say("\n".join([HELP, *lines]))
 
-    def _schema(self, rest: str) -> None:
+    def do_schema(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
         if rest:
-            write_text(type_text(type_named(view.catalog, rest)))
+            self._say(type_text(type_named(view.catalog, rest)))
         else:
             self._settings.show(SchemaShown(view=view))
 
-    def _types(self, rest: str) -> None:
+    def do_types(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
-        self._settings.show(Held(uri=self._graph.uri, view=view))
+        self._settings.show(view, uri=self._graph.uri)
 
-    def _go(self, rest: str) -> None:
+    def do_branch(self, rest: str) -> None:
         if rest:
             self._catalog = self._graph.snapshot(rest).catalog
             self._branch = rest
-        write_text(f"{self._branch}\n")
+        self._say(self._branch)
 
-    def _set_params(self, rest: str) -> None:
+    def do_params(self, rest: str) -> None:
         if rest:
-            parse_params(rest)  # What is wrong with it is told now, and nothing changes.
+            parse_params(rest)  # A wrong value fails here, and nothing changes.
             self._params = rest
-        shown = json.dumps(json.loads(self._params) or {}, ensure_ascii=False)
-        write_text(f"{shown}\n")
+        self._say(json.dumps(json.loads(self._params) or {}, ensure_ascii=False))
 
-    def _set_format(self, rest: str) -> None:
+    def do_format(self, rest: str) -> None:
         if rest:
-            names = [str(f) for f in RowFormat if f is not RowFormat.ARROW]
-            if rest not in names:
-                raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(names)}")
+            if rest not in FORMATS:
+                raise UsageError(f"no such format '{rest}'", hint=f"one of {', '.join(FORMATS)}")
             self._form = RowFormat(rest)
-        write_text(f"{self._form}\n")
+        self._say(str(self._form))
 
-    def _explain(self, rest: str) -> None:
+    def do_explain(self, rest: str) -> None:
         text = rest or self._last
         if not text:
             raise UsageError("there is no query to explain", hint=":explain match { … } return …")
         found = self._graph.explain(text, branch=self._branch)
         self._settings.show(Explained(explanation=found, branch=self._branch, commit=None))
 
-    def _set_timing(self, rest: str) -> None:
+    def do_timing(self, rest: str) -> None:
         self._timing = not self._timing
-        write_text(f"times are {'shown' if self._timing else 'not shown'}\n")
+        self._say(f"times are {'shown' if self._timing else 'not shown'}")
 
-    def _commits(self, rest: str) -> None:
+    def do_commits(self, rest: str) -> None:
         found = self._graph.commits(branch=self._branch, limit=COMMITS_SHOWN)
         self._settings.show(CommitList(commits=found))
 
-    def _quit(self, rest: str) -> None:
+    def do_quit(self, rest: str) -> None:
         self.done = True
 
 
@@ -219,7 +206,7 @@ def type_text(of: GraphType) -> str:
         lines.append(f"  {' '.join([f'{prop.name}: {prop.type}', *marks])}{about}")
     if len(of.key) > 1:
         lines.append(f"  @key({', '.join(of.key)})")
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join([*lines, "}"])
 
 
 def _head(of: GraphType) -> str:

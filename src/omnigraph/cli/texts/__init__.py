@@ -16,10 +16,10 @@ from omnigraph.cli.lines import Line, TextLook
 
 TEXTS = {
     "Created": "graph.created",
-    "Loaded": "graph.loaded",
-    "Mutated": "graph.mutated",
+    "LoadResult": "graph.loaded",
+    "MutationResult": "graph.mutated",
     "Exported": "graph.exported",
-    "Held": "graph.held",
+    "SnapshotView": "graph.contents",
     "Release": "graph.release",
     "BranchNames": "history.branch_names",
     "BranchDetails": "history.branch_details",
@@ -32,7 +32,7 @@ TEXTS = {
     "GraphCommit": "history.commit",
     "CommitLog": "history.commit_log",
     "ResetDone": "history.reset_done",
-    "Merged": "merge.merged",
+    "MergeResult": "merge.merged",
     "ValidSchema": "schema.valid_schema",
     "SchemaPlan": "schema.schema_plan",
     "SchemaApplyResult": "schema.schema_applied",
@@ -44,14 +44,27 @@ TEXTS = {
     "PendingWrites": "upkeep.pending_writes",
     "PendingIntent": "upkeep.pending_write",
     "RecoveryReport": "upkeep.recovered",
-    "Optimized": "upkeep.optimized",
+    "OptimizeResult": "upkeep.optimized",
     "IndexList": "upkeep.index_list",
     "RepairReport": "upkeep.repaired",
 }
 """The name of a type, and the function that makes lines of its values."""
+REPORTS = frozenset(
+    {
+        "Created", "LoadResult", "MutationResult", "Exported", "BranchChanged", "TagChanged",
+        "ResetDone", "ValidSchema", "OptimizeResult",
+    }
+)  # fmt: skip
+"""Answers that only say what was done: --quiet leaves them out."""
 
 
-def lines_of(value: Any, look: TextLook) -> Iterable[Line]:
-    """The value as lines, as they suit the place where they are read."""
-    module, _, function = TEXTS[type(value).__name__].partition(".")
-    return getattr(import_module(f"{__name__}.{module}"), function)(value, look)
+def lines_of(value: Any, look: TextLook, **facts: Any) -> Iterable[Line]:
+    """The value as lines, as they suit the place where they are read.
+
+    ``facts`` are what the text says besides, such as how long it took.
+    """
+    name = type(value).__name__
+    if look.quiet and name in REPORTS:
+        return ()
+    module, _, function = TEXTS[name].partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), function)(value, look, **facts)

@@ -42,6 +42,7 @@ from omnigraph.cli.lines import (
     TextLook,
     cell_count,
     columns,
+    cut,
     type_lines,
     when_text,
 )
@@ -214,12 +215,7 @@ def _shown(value: Any, look: TextLook, taken: int, *, shares: int) -> str:
     text = one_line(json.dumps(value, ensure_ascii=False))
     if look.width is None:
         return text
-    room = max(_VALUE_MIN, (look.width - taken) // shares)
-    if cell_count(text) <= room:
-        return text
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, room - len(look.ellipsis)) + look.ellipsis
+    return cut(text, max(_VALUE_MIN, (look.width - taken) // shares), look.ellipsis)
 
 
 # ---------------------------------------------------------------- the feed

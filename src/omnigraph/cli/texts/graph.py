@@ -26,8 +26,9 @@ from omnigraph.cli.lines import (
 from omnigraph.cli.streams import one_line
 
 if TYPE_CHECKING:
-    from omnigraph.cli.answers import Created, Exported, Held, Loaded, Mutated, Release
-    from omnigraph.results import TypeCount
+    from omnigraph.api.view import SnapshotView
+    from omnigraph.cli.answers import Created, Exported, Release
+    from omnigraph.results import LoadResult, MutationResult, TypeCount
 
 _TYPES_MAX = 5
 """A load names so many types; the rest is counted."""
@@ -35,8 +36,6 @@ _TYPES_MAX = 5
 
 def created(done: Created, look: TextLook) -> Iterator[Line]:
     """What was made and what to do next."""
-    if look.quiet:
-        return
     catalog, shown = done.view.catalog, one_line(done.uri)
     nodes = count_text(len(catalog.nodes), "node type")
     edges = count_text(len(catalog.edges), "edge type")
@@ -46,12 +45,9 @@ def created(done: Created, look: TextLook) -> Iterator[Line]:
     yield [("Next: ", "bold"), command]
 
 
-def loaded(done: Loaded, look: TextLook) -> Iterator[Line]:
+def loaded(result: LoadResult, look: TextLook, elapsed_s: float) -> Iterator[Line]:
     """What was loaded, and the commit."""
-    if look.quiet:
-        return
-    result = done.result
-    place = f"{one_line(result.uri)} in {duration(done.elapsed_s)}"
+    place = f"{one_line(result.uri)} in {duration(elapsed_s)}"
     if not result.total_entities and result.commit is None:
         yield [f"Nothing to load: the input holds no entities ({place})"]
         return
@@ -80,34 +76,29 @@ def _types(counts: Sequence[TypeCount]) -> str:
     return ", ".join(parts)
 
 
-def mutated(done: Mutated, look: TextLook) -> Iterator[Line]:
+def mutated(result: MutationResult, look: TextLook, elapsed_s: float | None) -> Iterator[Line]:
     """What a mutation met, and the commit."""
-    if look.quiet:
-        return
-    result = done.result
     counts = ((result.affected_nodes, "node"), (result.affected_edges, "edge"))
     met = " and ".join(count_text(count, word) for count, word in counts if count)
     if result.commit is None:
         why = f"{met} matched, as asked already" if met else "nothing matched"
-        yield [f"No change{took(done.elapsed_s)}: {why}"]
+        yield [f"No change{took(elapsed_s)}: {why}"]
     else:
-        yield [("Changed ", "green"), f"{met}{took(done.elapsed_s)}"]
+        yield [("Changed ", "green"), f"{met}{took(elapsed_s)}"]
         yield commit_line(result.commit, result.changes)
 
 
 def exported(done: Exported, look: TextLook) -> Iterator[Line]:
     """How much went where."""
-    if not look.quiet:
-        much = count_text(done.rows, "entity", "entities")
-        yield [("Exported ", "green"), f"{much} to {one_line(done.place)}"]
+    much = count_text(done.rows, "entity", "entities")
+    yield [("Exported ", "green"), f"{much} to {one_line(done.place)}"]
 
 
-def held(state: Held, look: TextLook) -> Iterator[Line]:
+def contents(view: SnapshotView, look: TextLook, uri: str) -> Iterator[Line]:
     """The commit of a state, and a table of types with totals."""
-    view = state.view
     commit, datasets = view.commit, view.datasets
     branch = f"  {one_line(view.branch)} at version {view.version}"
-    yield [(one_line(state.uri), "bold"), branch]
+    yield [(one_line(uri), "bold"), branch]
     when = (f"  {when_text(commit.created_at_us)}", QUIET_STYLE)
     by = f" by {one_line(commit.actor)}" if commit.actor else ""
     yield ["commit ", (commit.id, ID_STYLE), when, f"  {commit.kind}{by}"]

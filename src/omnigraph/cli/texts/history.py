@@ -143,8 +143,6 @@ def _logged(entry: LoggedCommit) -> Line:
 
 def reset_done(done: ResetDone, look: TextLook) -> Iterator[Line]:
     """Where a branch stands now, and what it left behind."""
-    if look.quiet:
-        return
     branch = one_line(done.branch)
     if done.commit is None:
         yield [f"No change: {branch} is at commit {done.target_commit} already"]
@@ -302,7 +300,7 @@ def branch_names(found: BranchNames, look: TextLook) -> Iterator[Line]:
 
 
 def branch_details(found: BranchDetails, look: TextLook) -> Iterator[Line]:
-    """One line a branch: its newest commit, when and by whom it was made, its parent."""
+    """One line a branch: its newest commit with time and actor, its parent."""
     return columns(
         [
             [
@@ -338,8 +336,6 @@ def branch(found: BranchInfo, look: TextLook) -> Iterator[Line]:
 
 def branch_changed(done: BranchChanged, look: TextLook) -> Iterator[Line]:
     """What was done to a branch."""
-    if look.quiet:
-        return
     found = done.branch
     name = (one_line(found.name), BRANCH_STYLE)
     at = (found.head.id, ID_STYLE)
@@ -390,8 +386,7 @@ def tag(found: Tag, look: TextLook) -> Iterator[Line]:
 
 def tag_changed(done: TagChanged, look: TextLook) -> Iterator[Line]:
     """What was done to a tag."""
-    if not look.quiet:
-        between = "; it named commit " if done.change is RefChange.DELETED else " at commit "
-        word = (str(done.change).capitalize(), "green")
-        name = (one_line(done.tag.name), TAG_STYLE)
-        yield [word, " tag ", name, between, (done.tag.commit_id, ID_STYLE)]
+    between = "; it named commit " if done.change is RefChange.DELETED else " at commit "
+    word = (str(done.change).capitalize(), "green")
+    name = (one_line(done.tag.name), TAG_STYLE)
+    yield [word, " tag ", name, between, (done.tag.commit_id, ID_STYLE)]

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, MergeOutcome, MergeResult
-from omnigraph.cli.answers import Merged
 from omnigraph.cli.lines import (
     ID_STYLE,
     QUIET_STYLE,
@@ -45,12 +44,11 @@ _KINDS = {
 }
 
 
-def merged(done: Merged, look: TextLook) -> Iterator[Line]:
+def merged(result: MergeResult, look: TextLook, verb: str) -> Iterator[Line]:
     """The outcome, the commit, the changes, where it came from."""
-    result = done.result
     if look.quiet and not result.conflicts:
         return
-    yield _headline(result, done.verb)
+    yield _headline(result, verb)
     if result.outcome is MergeOutcome.CONFLICTS:
         yield []
         yield from conflict_lines(result.conflicts, result.target, result.source)
@@ -61,7 +59,7 @@ def merged(done: Merged, look: TextLook) -> Iterator[Line]:
     if result.outcome is not MergeOutcome.UP_TO_DATE:
         if not result.changes:
             yield [("  no entity changes", QUIET_STYLE)]
-        if done.verb == "merge":
+        if verb == "merge":
             label = "base" if len(result.base_commits) == 1 else "bases"
             yield [(f"{label} {', '.join(result.base_commits)}", QUIET_STYLE)]
     if result.branch_deleted:

@@ -85,8 +85,6 @@ def _purged(purged: PurgeReport, uri: str) -> Iterator[Line]:
 
 def valid_schema(found: ValidSchema, look: TextLook) -> Iterator[Line]:
     """That it is valid, and what it declares."""
-    if look.quiet:
-        return
     catalog = found.catalog
     counts = (
         count_text(len(catalog.nodes), "node type"),

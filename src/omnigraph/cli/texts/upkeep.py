@@ -14,6 +14,7 @@ from omnigraph.cli.lines import (
     TextLook,
     columns,
     count_text,
+    fact_lines,
     size_text,
     when_text,
 )
@@ -22,12 +23,12 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.upkeep.optimize import BUSY, DRIFTED
 
 if TYPE_CHECKING:
-    from omnigraph.cli.answers import IndexList, Optimized, PendingWrites
+    from omnigraph.cli.answers import IndexList, PendingWrites
     from omnigraph.upkeep.check import CheckReport
     from omnigraph.upkeep.cleanup import CleanupReport
     from omnigraph.upkeep.indexes import IndexStatus
     from omnigraph.upkeep.name_check import NameRepair
-    from omnigraph.upkeep.optimize import TableOptimized
+    from omnigraph.upkeep.optimize import OptimizeResult, TableOptimized
     from omnigraph.upkeep.recovery import PendingIntent, RecoveryReport
     from omnigraph.upkeep.repair import RepairReport, TableRepair
     from omnigraph.upkeep.status import GraphStatus
@@ -41,7 +42,6 @@ _STATES = {
     "unclear": "bold red",
 }
 _NAMES_MAX = 8
-_LABEL_WIDTH = 10
 
 
 # ---------------------------------------------------------------- status
@@ -65,20 +65,20 @@ def status(found: GraphStatus, look: TextLook) -> Iterator[Line]:
     head = f"{found.commit.id}  {when_text(found.commit.created_at_us)}"
     depth = f"{count_text(found.history_depth, 'commit')} deep"
     cleanups = f", {count_text(found.cleanups, 'cleanup')}" if found.cleanups else ""
-    facts = {
-        "commit": f"{head} on {one_line(found.branch)}",
-        "history": f"{depth}, {count_text(found.versions, 'version')} kept{cleanups}",
-        "format": _format(found.format),
-        "branches": _names(found.branches),
-        "tags": _names(found.tags),
-        "pending": _pending(found.pending),
-    }
-    for name, value in facts.items():
-        yield [(f"{name + ':':<{_LABEL_WIDTH}}", QUIET_STYLE), value]
     first, *rest = found.advice or ["nothing to do"]
-    yield [(f"{'next:':<{_LABEL_WIDTH}}", QUIET_STYLE), first]
+    yield from fact_lines(
+        [
+            ("commit", f"{head} on {one_line(found.branch)}"),
+            ("history", f"{depth}, {count_text(found.versions, 'version')} kept{cleanups}"),
+            ("format", _format(found.format)),
+            ("branches", _names(found.branches)),
+            ("tags", _names(found.tags)),
+            ("pending", _pending(found.pending)),
+            ("next", first),
+        ]
+    )
     for line in rest:
-        yield [" " * _LABEL_WIDTH, line]
+        yield [" " * len("branches: "), line]
 
 
 def _pending(pending: Sequence[PendingIntent]) -> str:
@@ -152,7 +152,7 @@ def cleaned_up(report: CleanupReport, look: TextLook) -> Iterator[Line]:
         yield [(f"  {one_line(place.type_key)}: {one_line(place.error or '')}", "red")]
     if report.errors:
         left = count_text(len(report.errors), "place")
-        yield [(f"{left} left as before, the others are not concerned: run it again", "red")]
+        yield [(f"{left} left unchanged, all others are done: run it again", "red")]
     if report.spared:
         running = count_text(len(report.spared), "long write")
         yield [f"{running} running: files of the last days are left for the next cleanup"]
@@ -206,14 +206,14 @@ def recovered(report: RecoveryReport, look: TextLook) -> Iterator[Line]:
         yield [(row.operation_id, ID_STYLE), f"{what}: {one_line(row.outcome)}"]
     for operation_id, error in report.failed:
         yield [(operation_id, ID_STYLE), (f"  {one_line(error)}", "red")]
-    told = [] if report.recovered or report.failed else ["Nothing to do"]
+    parts = [] if report.recovered or report.failed else ["Nothing to do"]
     if report.recovered:
-        told.append(f"Recovered {count_text(len(report.recovered), 'write')}")
+        parts.append(f"Recovered {count_text(len(report.recovered), 'write')}")
     if report.failed:
-        told.append(f"{count_text(len(report.failed), 'write')} left as before: run it again")
+        parts.append(f"{count_text(len(report.failed), 'write')} left as before: run it again")
     if report.running:
-        told.append(f"{count_text(len(report.running), 'write')} running")
-    yield ["; ".join(told)]
+        parts.append(f"{count_text(len(report.running), 'write')} running")
+    yield ["; ".join(parts)]
 
 
 def _intent(item: PendingIntent) -> Line:
@@ -224,7 +224,7 @@ def _intent(item: PendingIntent) -> Line:
     line.append(f"  {_what(intent.kind, item.branch or intent.branch, intent.actor)}")
     if item.reason is not None:
         line.append((f": {one_line(item.reason)}", "red"))
-    return [*line, (f"  last heard of {when_text(item.renewed_us)}", QUIET_STYLE)]
+    return [*line, (f"  last renewed {when_text(item.renewed_us)}", QUIET_STYLE)]
 
 
 def _what(kind: str, branch: str | None, actor: str | None) -> str:
@@ -256,17 +256,14 @@ _REASONS = {
 # ---------------------------------------------------------------- optimize and index
 
 
-def optimized(done: Optimized, look: TextLook) -> Iterator[Line]:
+def optimized(result: OptimizeResult, look: TextLook, verb: str) -> Iterator[Line]:
     """What was done to every table of which there is something to say."""
-    if look.quiet:
-        return
-    result = done.result
     branch = one_line(result.branch)
     if result.commit is None:
         yield [("Nothing to do", "bold"), f": {branch} is in order"]
     else:
         commit = (result.commit.id, ID_STYLE)
-        yield [(f"{done.verb} {branch}", "bold green"), ": commit ", commit]
+        yield [(f"{verb} {branch}", "bold green"), ": commit ", commit]
     width = max((len(t.type_key) for t in result.tables), default=0)
     for table in result.tables:
         for said in _optimized_table(table):

@@ -1,13 +1,13 @@
-"""Keeps a command from work that it has no use for: pandas, and looking for garbage in modules.
+"""What a command does not need at its start: pandas, and garbage collections among modules.
 
-    entry -> [spare] -> main
+    entry -> [startup] -> main
 
 When pyarrow makes its first array it imports pandas, where that is installed, to know its values
-when it sees them: a quarter of a second of every command, and no command hands such values over.
-So pyarrow is told that there is no pandas, and told better as soon as somebody imports it: Spark
-does. What its C++ half has found it keeps: `pandas.NA` among plain objects stays unknown to it.
-This is for the process of a command, where nothing makes such objects; a program that uses the
-library is left alone.
+when it sees them: a quarter of a second of every command, and no command passes such values.
+So the first import fails, and pyarrow looks again as soon as pandas is really imported, by Spark
+for example. Its C++ half does not look again: `pandas.NA` among plain objects stays unknown to it.
+This is for the process of a command, where nothing makes such objects; programs that use the
+library are not affected.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ else:  # They are empty here, and importing them would take longer than everythi
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
-def spare_collections() -> None:
-    """Look for garbage less often: imports make very many objects, and all of them stay.
+def collect_less() -> None:
+    """Collect garbage less often: imports make very many objects, and all of them stay.
 
     At the end they go with the process. Without ``freeze``, which is registered first and so called
-    last, the interpreter looks at each of them several times before.
+    last, the interpreter would scan each of them several times before.
     """
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)
 
 
-def spare_pandas() -> None:
+def defer_pandas() -> None:
     """Import pandas when it is used, and not because pyarrow is."""
     if "pandas" not in sys.modules and "pyarrow" not in sys.modules:
         sys.meta_path.insert(0, _Finder())
 
 
 class _Finder(MetaPathFinder):
-    """Finds both packages where they are, and learns when they have been imported."""
+    """Finds both packages where they are, and acts after each of them is imported."""
 
     def __init__(self) -> None:
         self._denied = False
@@ -55,25 +55,25 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname == "pyarrow":
-            return _followed(PathFinder.find_spec(fullname, path, target), self._tell_none)
+            return _followed(PathFinder.find_spec(fullname, path, target), self._hide_pandas)
         if fullname != "pandas":
             return None
         if self._denied:
-            raise ModuleNotFoundError("pandas is not asked for", name=fullname)
-        return _followed(PathFinder.find_spec(fullname, path, target), self._tell)
+            raise ModuleNotFoundError("pandas is not needed", name=fullname)
+        return _followed(PathFinder.find_spec(fullname, path, target), self._reveal_pandas)
 
-    def _tell_none(self) -> None:
-        """Let pyarrow ask now, and find nothing. It remembers that, until somebody insists."""
+    def _hide_pandas(self) -> None:
+        """Make pyarrow look for pandas now and find nothing; it remembers that."""
         self._denied = True
         try:
             sys.modules["pyarrow"].scalar(None)
         finally:
             self._denied = False
 
-    def _tell(self) -> None:
-        """Somebody has imported pandas. To ask for the module is to insist.
+    def _reveal_pandas(self) -> None:
+        """Pandas was imported: reading this attribute makes pyarrow look again.
 
-        The name is not public; without it, pyarrow would insist by itself in ``to_pandas``.
+        The name is not public; without it, pyarrow would look again by itself in ``to_pandas``.
         """
         sys.meta_path.remove(self)
         getattr(getattr(sys.modules["pyarrow.lib"], "_pandas_api", None), "pd", None)

@@ -11,8 +11,8 @@ pytest.importorskip("pandas")
 
 _STARTED = """
 import sys
-from omnigraph.cli.spare import spare_pandas
-spare_pandas()
+from omnigraph.cli.startup import defer_pandas
+defer_pandas()
 import pyarrow as pa
 import pyarrow.dataset
 assert pa.array([1, None]).null_count == 1
@@ -59,9 +59,9 @@ def test_the_packages_look_as_if_nobody_had_waited_for_them() -> None:
 def test_a_program_that_has_pandas_is_left_alone() -> None:
     code = (
         "import sys, pandas\n"
-        "from omnigraph.cli.spare import spare_pandas\n"
+        "from omnigraph.cli.startup import defer_pandas\n"
         "before = list(sys.meta_path)\n"
-        "spare_pandas()\n"
+        "defer_pandas()\n"
         "assert sys.meta_path == before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

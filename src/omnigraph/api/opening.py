@@ -1,0 +1,95 @@
+"""How a graph is created or opened: ``omnigraph.init`` and ``omnigraph.open``.
+
+uri -> [opening] -> repository -> Graph
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.api.graph import Graph
+from omnigraph.clock import Clock
+from omnigraph.errors import NotFoundError, UsageError
+from omnigraph.ids import IdSource
+from omnigraph.manifest.repository import Durability, Repository
+from omnigraph.manifest.snapshot import MAIN
+from omnigraph.storage.location import locate
+from omnigraph.text_file import schema_text
+
+if TYPE_CHECKING:
+    from omnigraph.query.search.embedding import Embedder
+
+Uri = str | os.PathLike[str]
+
+
+def init(
+    uri: Uri,
+    schema: str | os.PathLike[str],
+    *,
+    actor: str | None = None,
+    durability: str = "process",
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Graph:
+    """Create a graph at ``uri`` and open it.
+
+    ``schema`` is `.pg` text, or the path of a `.pg` file. Raises ``SchemaError`` with every finding
+    in the text, ``AlreadyExistsError`` if there is a graph already. Costs at most 12 object-store
+    requests, whatever the number of types.
+    """
+    from omnigraph.write.init import initialise
+
+    text, name = schema_text(schema)
+    repository = initialise(
+        locate(uri),
+        text,
+        schema_name=name,
+        actor=actor,
+        durability=_durability(durability),
+        clock=clock,
+        ids=ids,
+    )
+    return Graph(repository)
+
+
+def open(
+    uri: Uri,
+    *,
+    durability: str = "process",
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+) -> Graph:
+    """Open the graph at ``uri``. Raises ``NotFoundError`` if there is none.
+
+    Opening writes nothing. It costs at most 6 object-store requests at any depth of history.
+    ``embedder`` turns the text of a ``nearest`` search into a vector.
+    """
+    location = locate(uri)
+    if location.local_path is not None:
+        _check_folder(location.uri, location.local_path)
+    repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
+    head = repository.branch(MAIN).head
+    repository.schema(head.snapshot.schema_hash)
+    return Graph(repository, embedder)
+
+
+def _check_folder(uri: str, path: Path) -> None:
+    try:
+        if path.is_dir():
+            return
+        why = "it is not a folder" if path.exists() else "no such folder"
+    except OSError as e:  # A name that is too long, a folder that may not be entered.
+        why = e.strerror or str(e)
+    raise NotFoundError(
+        f"no graph at {uri}: {why}", hint=f"create one: omnigraph init --schema FILE {uri}"
+    )
+
+
+def _durability(durability: str) -> Durability:
+    try:
+        return Durability(durability)
+    except ValueError as e:
+        raise UsageError(f"unknown durability '{durability}'", hint="use process or fsync") from e
