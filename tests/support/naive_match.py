@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from omnigraph.query import typed
 from omnigraph.schema.catalog import Catalog, GraphType, Scalar
 from support import naive_search
@@ -101,8 +103,9 @@ class Evaluator:
         match expr:
             case typed.Const(value=value):
                 return value
-            case typed.Param(name=name):
-                return self._params.get(name)
+            case typed.Param(name=name, type=kind):
+                given = self._params.get(name)
+                return _rounded(given) if kind.scalar is Scalar.F32 else given
             case typed.Now():
                 return self._now
             case typed.Prop(variable=variable, column=column):
@@ -183,3 +186,10 @@ def block_variables(block: typed.Pattern) -> list[str]:
 def optional_variables(block: typed.Pattern) -> set[str]:
     """Those that may be null because they stand in an optional block."""
     return {v for optional in block.optionals for v in block_variables(optional)}
+
+
+def _rounded(value: Any) -> Any:
+    """What a column of 32-bit floats would have stored."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_rounded(v) for v in value)
+    return float(np.float32(value)) if isinstance(value, float) else value

@@ -17,7 +17,7 @@ from omnigraph.query import ast, typed
 from omnigraph.query.check.constants import (
     LISTS,
     compatible,
-    fit,
+    fitted,
     in_one_type,
 )
 from omnigraph.query.check.context import ID_TYPE, Context, as_nullable
@@ -50,7 +50,7 @@ def compare(expr: ast.Compare, place: Place) -> typed.Expr | None:
         ok = check_enum(left, other, expr.left, place.ctx)
         if not check_enum(right, one, expr.right, place.ctx) or not ok:
             return None
-    return typed.Compare(op=expr.op, left=_fitted(left, other), right=_fitted(right, one))
+    return typed.Compare(op=expr.op, left=fitted(left, other), right=fitted(right, one))
 
 
 def _with_null(expr: ast.Compare, place: Place) -> None:
@@ -177,10 +177,6 @@ def unknown_enum_value(text: str, allowed: tuple[str, ...], span: Span, ctx: Con
     )
 
 
-def _fitted(value: typed.Expr, other: PropertyType) -> typed.Expr:
-    return fit(value, other.scalar) if isinstance(value, typed.Const) else value
-
-
 # ---------------------------------------------------------------- contains, starts_with
 
 
@@ -223,7 +219,7 @@ def element_test(
             expected=f"one {values.scalar}",
             hint=conversion_hint(at, values.scalar),
         )
-    return typed.Contains(values=left, item=_fitted(right, values))
+    return typed.Contains(values=left, item=fitted(right, values))
 
 
 def _starts_with(
@@ -272,7 +268,7 @@ def _in_values(expr: ast.In, place: Place) -> typed.Expr | None:
     if not compatible(one.scalar, of.scalar):
         hint = conversion_hint(expr.operand, of.scalar)
         return incomparable(expr.span, expr.operand.span, one, of, ctx, hint=hint)
-    return typed.InList(item=_fitted(item, of), values=values)
+    return typed.InList(item=fitted(item, of), values=fitted(values, one))
 
 
 def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Place) -> typed.Expr | None:
@@ -309,7 +305,7 @@ def _in_literal(expr: ast.In, listed: ast.ListLiteral, place: Place) -> typed.Ex
         tests.append(typed.InList(item=item, values=typed.Const(value=values, type=LISTS[scalar])))
     for value in others:
         # The same as an equality, also where something is null.
-        test = typed.Compare(op="=", left=_fitted(item, of_value(value)), right=value)
+        test = typed.Compare(op="=", left=fitted(item, of_value(value)), right=fitted(value, one))
         tests.append(test)
     return tests[0] if len(tests) == 1 else typed.Or(operands=tuple(tests))
 

@@ -3,13 +3,15 @@
     AST literals -> [constants] -> expressions, comparisons, mutations
 
 Numbers compare mathematically, so a constant may take the type of what it is compared with whenever
-it is exactly the same number there; else it stays as it is.
+it is exactly the same number there; else it stays as it is. The exception is F32: a decimal number
+is rounded to what a column of that type would have stored for it, or ``0.1`` would find no 0.1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from omnigraph.lang.source import Span
@@ -88,8 +90,23 @@ def fit(const: typed.Const, scalar: Scalar) -> typed.Const:
     own = const.type.scalar
     if own is scalar or const.type.is_list or not (own.is_numeric and scalar.is_numeric):
         return const
-    value = exactly(const.value, scalar)
+    if scalar is Scalar.F32 and own.is_float:
+        single = nearest_f32(const.value)
+        value = single if math.isfinite(single) else None
+    else:
+        value = exactly(const.value, scalar)
     return const if value is None else typed.Const(value=value, type=SINGLE[scalar])
+
+
+def fitted(value: typed.Expr, other: PropertyType) -> typed.Expr:
+    """A constant in the type of what it is compared with, a parameter rounded as that would be."""
+    match value:
+        case typed.Const():
+            return fit(value, other.scalar)
+        case typed.Param() if other.scalar is Scalar.F32 and value.type.scalar is Scalar.F64:
+            return replace(value, type=replace(value.type, scalar=Scalar.F32))
+        case _:
+            return value
 
 
 def exactly(value: float, scalar: Scalar) -> int | float | None:

@@ -20,7 +20,7 @@ from omnigraph.query.check.comparisons import (
     incomparable,
     single_type,
 )
-from omnigraph.query.check.constants import compatible, fit
+from omnigraph.query.check.constants import compatible, fitted
 from omnigraph.query.check.context import Bound, Context, Scope
 from omnigraph.query.check.expressions import conjuncts
 from omnigraph.query.check.places import BlockCheck, MatchPlace, given_value
@@ -270,8 +270,7 @@ class _Block:
             return incomparable(match.span, word.span, of, other, ctx, hint=hint)
         if not check_enum(value, of, match.value, ctx):
             return None
-        right = fit(value, of.scalar) if isinstance(value, typed.Const) else value
-        return typed.Compare(op="=", left=prop, right=right)
+        return typed.Compare(op="=", left=prop, right=fitted(value, of))
 
 
 def _names_of(clause: ast.Binding | ast.Traversal) -> Iterator[ast.Name]:

@@ -8,6 +8,7 @@ surely true. What needs more than columns (blocks, full text, scores) is asked f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -21,6 +22,8 @@ from omnigraph.query import typed
 from omnigraph.query.exec import lists, numbers, texts
 from omnigraph.query.exec.truth import Mask, Truth, from_arrow, valid_mask
 from omnigraph.schema.arrow import arrow_type
+from omnigraph.schema.catalog import Scalar
+from omnigraph.schema.property_values import nearest_f32
 from omnigraph.schema.temporal import day_number, instant_ms
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -70,13 +73,24 @@ class Values:
         if kind is typed.Const:
             return cast("typed.Const", expr).value
         if kind is typed.Param:
-            name = cast("typed.Param", expr).name
-            if name not in self.params:
-                raise InternalError(f"parameter ${name} was not bound")
-            return self.params[name]
+            param = cast("typed.Param", expr)
+            if param.name not in self.params:
+                raise InternalError(f"parameter ${param.name} was not bound")
+            value = self.params[param.name]
+            return value if param.type.scalar is not Scalar.F32 else _single(value)
         if kind is typed.Now:
             return self.now.replace(microsecond=self.now.microsecond // 1000 * 1000)
         raise InternalError(f"not a constant: {expr}")
+
+
+def _single(value: Any) -> Any:
+    """A parameter that was declared as F64 and is compared with an F32; see ``check.constants``."""
+    if isinstance(value, tuple):
+        return tuple(map(_single, cast("tuple[Any, ...]", value)))
+    if not isinstance(value, float):
+        return value
+    single = nearest_f32(value)
+    return single if math.isfinite(single) else value
 
 
 def evaluate(expr: typed.Expr, rows: Columns, values: Values) -> pa.Array | pa.Scalar:
