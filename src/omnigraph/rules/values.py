@@ -243,6 +243,9 @@ _parser: Any = importlib.import_module("re._parser")
 """Not public in Python; an operation that this module does not know stays with Python's engine."""
 
 _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
+_UNIT = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+"""An escaped character, a set of characters, or a character for itself."""
+_MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
 _FLAGS = re.UNICODE | re.VERBOSE
 """Flags that change nothing once a pattern has been read."""
 
@@ -258,7 +261,17 @@ def texts_without(pattern: str, texts: pa.Array) -> pa.Array:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return re.compile(_with_strict_end(pattern))
+
+
+def _with_strict_end(pattern: str) -> str:
+    r"""The pattern with ``\Z`` for ``$``, which also matches before a final line break in Python.
+
+    A value that ends in one would pass ``^[A-Z]{3}$``. Where ``$`` is the end of lines it stays so.
+    """
+    if _MULTILINE.search(pattern):
+        return pattern
+    return _UNIT.sub(lambda unit: r"\Z" if unit[0] == "$" else unit[0], pattern)
 
 
 @lru_cache(maxsize=256)
@@ -275,10 +288,10 @@ def _accepted_by_re2(pattern: str) -> str | None:
 def re2_spelling(pattern: str) -> str | None:
     """A pattern of RE2 that is found in the same texts as this one of Python, if there is one."""
     try:
-        read = _parser.parse(pattern)
+        read = _parser.parse(_with_strict_end(pattern))
         if read.state.flags & ~_FLAGS:
             return None
-        return _sequence(read, last=True)
+        return _sequence(read)
     except (_NoSpelling, RecursionError):
         return None
 
@@ -287,13 +300,12 @@ class _NoSpelling(Exception):
     """RE2 has no word for this."""
 
 
-def _sequence(items: Any, *, last: bool) -> str:
-    end = len(items) - 1
-    return "".join(_item(op.name, value, last and i == end) for i, (op, value) in enumerate(items))
+def _sequence(items: Any) -> str:
+    return "".join(_item(op.name, value) for op, value in items)
 
 
-def _item(name: str, value: Any, last: bool) -> str:
-    """One operation; ``last`` if nothing of the pattern can come behind it."""
+def _item(name: str, value: Any) -> str:
+    """One operation."""
     match name, value:
         case "LITERAL", int():
             return _character(value)
@@ -304,28 +316,24 @@ def _item(name: str, value: Any, last: bool) -> str:
         case "IN", [*members]:
             return _set(members)
         case "AT", _:
-            return _place(value.name, last)
+            return _place(value.name)
         case "BRANCH", (_, branches):
-            return f"(?:{'|'.join(_sequence(b, last=last) for b in branches)})"
+            return f"(?:{'|'.join(_sequence(b) for b in branches)})"
         case "SUBPATTERN", (_, 0, 0, body):
-            return f"(?:{_sequence(body, last=last)})"
+            return f"(?:{_sequence(body)})"
         case (("MAX_REPEAT" | "MIN_REPEAT"), (low, high, body)):
             # Whether as much or as little as possible is taken decides what is found, not if.
             upper = "" if high == _parser.MAXREPEAT else int(high)
-            return f"(?:{_sequence(body, last=False)}){{{int(low)},{upper}}}"
+            return f"(?:{_sequence(body)}){{{int(low)},{upper}}}"
         case _:
             raise _NoSpelling(name)
 
 
-def _place(name: str, last: bool) -> str:
+def _place(name: str) -> str:
     if name in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
         return r"\A"
     if name == "AT_END_STRING":
         return r"\z"
-    if name == "AT_END" and last:
-        # To Python `$` is also the place before a final line break. Here that is taken as well,
-        # which makes no difference as long as nothing else wants it.
-        return r"(?:\n?\z)"
     raise _NoSpelling(name)
 
 
