@@ -22,6 +22,9 @@ from omnigraph.schema.arrow import arrow_type
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
 # pyright: reportAttributeAccessIssue=false
 
+HEADROOM = 128
+"""Bits, more than a count of rows has: no sum of numbers made so much smaller is out of range."""
+
 
 def codes_of(values: pa.Array) -> Codes:
     """Integers that are equal exactly where the values are; null is -1."""
@@ -106,12 +109,23 @@ class Grouped:
             pairs = group([of_row, codes_of(present)], len(numbers))
             of_row, numbers, weights = of_row[pairs.first], numbers[pairs.first], None
         counts = summed(of_row, weights, self.count)
-        weighed = numbers if weights is None else numbers * weights
-        sums = np.bincount(of_row, weights=weighed, minlength=self.count)
         empty = counts == 0
-        if call.function == "avg":
-            sums = np.divide(sums, counts, out=np.zeros(self.count), where=~empty)
-        return pa.array(sums, pa.float64(), mask=empty)
+
+        def made(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            weighed = numbers if weights is None else numbers * weights
+            sums = np.bincount(of_row, weights=weighed, minlength=self.count).astype(np.float64)
+            if call.function == "sum":
+                return sums
+            return np.divide(sums, counts, out=np.zeros(self.count), where=~empty)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = made(numbers)
+            beyond = ~np.isfinite(found)
+            if beyond.any():
+                # A sum can be out of range on the way although its end, or the average, is not.
+                small = np.ldexp(made(np.ldexp(numbers, -HEADROOM)), HEADROOM)
+                found = np.where(beyond, small, found)
+        return pa.array(found, pa.float64(), mask=empty)
 
     def _extreme(self, call: typed.Aggregate, values: pa.Array, valid: Mask | None) -> pa.Array:
         """The row that holds the least or greatest value of each group, then its value."""

@@ -7,7 +7,7 @@ The local engine (``query/exec``) says what each step means; nothing here may sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from omnigraph.errors import InternalError, LimitError, ParameterError
 from omnigraph.query import typed
+from omnigraph.query.exec.aggregate import HEADROOM
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.order import downwards
 from omnigraph.query.exec.outputs import ID as OBJECT_ID
@@ -265,10 +266,26 @@ class _Call:
             case "count":
                 return self._count(values)
             case "sum":
-                return self._sum(values)
+                return self._in_range(lambda scale: self._sum(values, scale))
             case "avg":
-                summed, count = self._sum(values), self._count(values).cast("double")
-                return F.when(count > F.lit(0.0), summed / count)
+                count = self._count(values).cast("double")
+                made = self._in_range(lambda scale: self._sum(values, scale) / count)
+                return F.when(count > F.lit(0.0), made)
+
+    def _in_range(self, made: Callable[[float], Column]) -> Column:
+        """A sum can be out of range on the way although its end, or the average, is not."""
+        if not self._kind.scalar.is_float:
+            return made(1.0)
+        plain, small = made(1.0), made(2.0**-HEADROOM) * F.lit(2.0**HEADROOM)
+        beyond = F.isnan(plain) | (F.abs(plain) == F.lit(float("inf")))
+        return F.when(beyond, small).otherwise(plain)
+
+    @property
+    def _kind(self) -> PropertyType:
+        kind = self.call.operand.type
+        if not isinstance(kind, PropertyType):
+            raise InternalError(f"a node has no sum: {self.call}")
+        return kind
 
     def _count(self, values: Column) -> Column:
         if self.call.distinct:
@@ -277,15 +294,13 @@ class _Call:
             return F.count(values)
         return total(F.when(values.isNotNull(), F.col(self.weight)))
 
-    def _sum(self, values: Column) -> Column:
-        kind = self.call.operand.type
-        if not isinstance(kind, PropertyType):
-            raise InternalError(f"a node has no sum: {self.call}")
+    def _sum(self, values: Column, scale: float) -> Column:
         if self.call.distinct:
             # As doubles, integers that differ could become one.
-            exact = values if kind.scalar.is_float else values.cast("decimal(20,0)")
+            floats = self._kind.scalar.is_float
+            exact = values * F.lit(scale) if floats else values.cast("decimal(20,0)")
             return F.sum_distinct(exact).cast("double")
-        numbers = values.cast("double")
+        numbers = values.cast("double") * F.lit(scale)
         if self.weight is None:
             return F.sum(numbers)
         return F.sum(numbers * F.col(self.weight).cast("double"))
