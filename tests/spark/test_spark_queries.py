@@ -102,6 +102,17 @@ EXAMPLES = {
     """match { $v: Vessel  $v callsAt $p } return { $p.code, count($v) as n }
        order { n desc, $p.code }""": [("AAR", 1), ("BGO", 1), ("CPH", 1)],
     "match { $v: Vessel  $v.imo > 900 } return { count($v) as n }": [(0,)],
+    "match { $v: Vessel  $p: Port } return { count($v) as n }": [(9,)],
+    "match { $v: Vessel  $p: Port } return { $v.name, count($p) as n }": [
+        ("Alba", 3), ("Brisa", 3), ("Cora", 3),
+    ],
+    "match { $v: Vessel  $p: Port  $v.imo > 900 } return { $p.code, count($v) as n }": [],
+    "match { $v: Vessel  $p: Port  $v.imo > 900 } return distinct { $p.code }": [],
+    "match { $v: Vessel  $p: Port } return { $v.name, $p.code } order { $p.code desc } limit 2": [
+        ("Alba", "CPH"), ("Brisa", "CPH"),
+    ],
+    """match { $v: Vessel  $p: Port } return { $v.name, $p.code } order { $p.code desc }
+       limit 2 offset 2""": [("Cora", "CPH"), ("Alba", "BGO")],
     "match { $v: Vessel } return { $v.name } order { $v.flag }": [
         ("Cora",), ("Alba",), ("Brisa",),
     ],
@@ -280,14 +291,18 @@ def test_integers_and_floats_compare_exactly(things: Asked) -> None:
         f"$t.i64 = {float(EXACT)!r}": {"\U00010000"},
         "$t.i64 > 2.5 and $t.i64 <= $p": {"\U00010000"},
         "$t.u64 in $q": {"a", "\uffff"},
-        "$t.f32 = 0.1": set[str](),
+        "$t.f32 = 0.1": {"a"},
+        "$t.f32 < 0.1": {"B", "\uffff", "\U00010000"},
+        "$t.f32 in [0.1, -1.5]": {"a", "\U00010000"},
+        "$t.f32 = $s": {"a"},
+        "$t.f32 in [$s, 7.5]": {"a"},
         "$t.f64 = 0 and not ($t.f64 < 0.0)": {"B", "\uffff"},
         "$t.wide contains $r": {"a"},
         "$t.floats contains 0": {"a", "B"},
         "$t.f64 in $t.floats": {"B"},
     }
-    params = "$p: F64, $q: [U64], $r: U64"
-    _check(things, expected, params, p=float(EXACT), q=[2**64 - 1, EXACT], r=2**64 - 1)
+    params = "$p: F64, $q: [U64], $r: U64, $s: F64"
+    _check(things, expected, params, p=float(EXACT), q=[2**64 - 1, EXACT], r=2**64 - 1, s=0.1)
 
 
 def test_lists_text_days_and_instants(things: Asked) -> None:
@@ -384,6 +399,30 @@ def test_aggregates(things: Asked) -> None:
 
 
 # ---------------------------------------------------------------- limits
+
+
+def test_sums_that_leave_the_range_on_the_way(
+    spark_sessions: SparkSessions, tmp_path: Path
+) -> None:
+    large = 1.5e308
+    with omnigraph.init(tmp_path / "g", "node N { g: String  x: F64  f: F32  i: U64 }") as graph:
+        numbers = {"back": [large, large, -large], "over": [large, large], "plain": [1.0, 2.5]}
+        graph.load(
+            [
+                {"type": "N", "data": {"g": g, "x": x, "f": 1.5, "i": 2**64 - 1}}
+                for g, xs in numbers.items()
+                for x in xs
+            ]
+        )
+        asked = Asked(graph, spark_sessions.local())
+        outputs = "sum($n.x) as s, avg($n.x) as a, sum(distinct $n.x) as d, avg($n.i) as i"
+        rows = asked.rows(f"match {{ $n: N }} return {{ $n.g as g, {outputs} }} order {{ $n.g }}")
+        wide = float(2**64)
+        assert rows == [
+            ("back", large, pytest.approx(large / 3), 0.0, wide),
+            ("over", float("inf"), large, large, wide),
+            ("plain", 3.5, 1.75, 3.5, wide),
+        ]
 
 
 def test_weights_never_wrap(spark: SparkSession) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from omnigraph.clock import Clock
 from omnigraph.query import typed
@@ -12,6 +15,7 @@ from omnigraph.query.exec.world import World
 from omnigraph.query.plan import nodes as steps
 from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan, expressions
+from omnigraph.schema.catalog import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +155,8 @@ def _order(plan: steps.Order) -> str:
 def text(expr: typed.Expr) -> str:
     """An expression as a person would write it."""
     match expr:
-        case typed.Const(value=value):
-            return _value(value)
+        case typed.Const(value=value, type=kind):
+            return _value(_written(value) if kind.scalar is Scalar.F32 else value)
         case typed.Param(name=name):
             return f"${name}"
         case typed.Now():
@@ -209,6 +213,11 @@ def _call(expr: typed.Expr) -> str:
 def _inner(expr: typed.Expr) -> str:
     shown = text(expr)
     return f"({shown})" if isinstance(expr, (typed.And, typed.Or, typed.Not)) else shown
+
+
+def _written(value: Any) -> Any:
+    """A 32-bit float, or a list of them, with the fewest digits that stand for it."""
+    return tuple(map(_written, value)) if isinstance(value, tuple) else np.float32(value)
 
 
 def _value(value: object) -> str:
