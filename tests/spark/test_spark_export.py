@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,13 +43,13 @@ def files_below(folder: Path) -> list[str]:
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
-def run_here(job: export._Job, attempts: int = 1) -> dict[int, export._ExportPart]:
+def run_here(job: export._Job, attempts: int = 1) -> dict[int, dict[str, Any]]:
     """Every task here, so many times; only the last report arrives."""
-    parts: dict[int, export._ExportPart] = {}
-    for number in range(len(job.works)):
+    parts: dict[int, dict[str, Any]] = {}
+    for number in range(len(job.work)):
         for _ in range(attempts):
             (report,) = export._write_parts(job, iter([pa.record_batch({"id": [number]})]))
-            parts[number] = export._part(report.to_pylist()[0])
+            (parts[number],) = report.to_pylist()
     return parts
 
 
