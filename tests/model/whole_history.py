@@ -442,7 +442,7 @@ class History:
             for block in feed:
                 reader.copy.apply(block.to_dict())
         except OmnigraphError as e:
-            check(e.kind is ErrorKind.CHANGE_FEED_GAP, "feed", "change_feed_gap", e)
+            check(e.kind is ErrorKind.FEED_GAP, "feed", "change_feed_gap", e)
             check(self.cleaned, "the feed has a gap, and nothing was cleaned up", None, e)
             self.readers = [r for r in self.readers if r is not reader]
             return

@@ -22,8 +22,8 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.migrate.desired import Desired
 from omnigraph.schema.migrate.facts import ConstraintRule, covers, key_of, key_text, rules_of
-from omnigraph.schema.migrate.properties import MANY, PropertySteps, harmless, owner_kind, refused
-from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind
+from omnigraph.schema.migrate.properties import MANY, PropertySteps, harmless, refused
+from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind, StepSubject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +79,8 @@ def make_plan(
     empty type is refused while rows are not counted."""
     steps = list(_Planner(accepted, desired, rows, drop_mode).steps())
     if not steps and accepted_source != desired.source:
-        steps = [
-            Step(kind=StepKind.UPDATE_SOURCE, entity_kind="schema", type_name="schema", type_id=0)
-        ]
+        whole = StepSubject(entity_kind="schema", type_name="schema", type_id=0)
+        steps = [Step(kind=StepKind.UPDATE_SOURCE, of=whole)]
     return SchemaPlan(steps=tuple(steps), desired=desired, warnings=desired.warnings)
 
 
@@ -114,12 +113,7 @@ class _Planner:
         for gone in sorted(old.values(), key=lambda t: t.kind == "node"):
             yield self._dropped(gone)
         for gone in old_interfaces.values():
-            yield Step(
-                kind=StepKind.DROP_TYPE,
-                entity_kind="interface",
-                type_name=gone.name,
-                type_id=gone.id,
-            )
+            yield Step(kind=StepKind.DROP_TYPE, of=StepSubject.named(gone))
 
     # -- whole types -----------------------------------------------------------------------------
 
@@ -127,9 +121,7 @@ class _Planner:
     def _added(after: GraphType | InterfaceType) -> Step:
         return Step(
             kind=StepKind.ADD_TYPE,
-            entity_kind=owner_kind(after),
-            type_name=after.name,
-            type_id=after.id,
+            of=StepSubject.named(after),
             after=f"{after.source} -> {after.target}" if isinstance(after, EdgeType) else None,
         )
 
@@ -138,9 +130,7 @@ class _Planner:
         rows = self._counted(gone)
         step = Step(
             kind=StepKind.DROP_TYPE,
-            entity_kind=gone.kind,
-            type_name=gone.name,
-            type_id=gone.id,
+            of=StepSubject.named(gone),
             effect=Effect.HIDE,
             code=LintCode.DROP_NODE if is_node else LintCode.DROP_EDGE,
             mode=self._drop_mode,
@@ -173,9 +163,7 @@ class _Planner:
 
     @staticmethod
     def _step(owner: GraphType, kind: StepKind, **parts: Any) -> Step:
-        return Step(
-            kind=kind, entity_kind=owner.kind, type_name=owner.name, type_id=owner.id, **parts
-        )
+        return Step(kind=kind, of=StepSubject.named(owner), **parts)
 
     def _endpoints(self, before: EdgeType, after: EdgeType) -> Iterator[Step]:
         old = [self._accepted.nodes[n].id for n in (before.source, before.target)]

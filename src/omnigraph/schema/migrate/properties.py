@@ -11,18 +11,13 @@ from typing import Any
 
 from omnigraph.schema.catalog import Backfill, GraphType, InterfaceType, Property, Scalar
 from omnigraph.schema.migrate.desired import Desired
-from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind
+from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind, StepSubject
 from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
 
 Owner = GraphType | InterfaceType
 
 MANY = 1 << 62
 """How many rows a type is taken to have while they are not counted."""
-
-
-def owner_kind(owner: Owner) -> str:
-    """``interface``, ``node`` or ``edge``."""
-    return owner.kind if isinstance(owner, GraphType) else "interface"
 
 
 def refused(step: Step, reason: str) -> Step:
@@ -84,15 +79,7 @@ class PropertySteps:
         if not self._stored:
             # An interface has no rows; what it brings into nodes is a step of these.
             parts = {k: v for k, v in parts.items() if k in ("before", "after")}
-        return Step(
-            kind=kind,
-            entity_kind=owner_kind(self._after),
-            type_name=self._after.name,
-            type_id=self._after.id,
-            property_name=prop.name,
-            property_id=prop.id,
-            **parts,
-        )
+        return Step(kind=kind, of=StepSubject.named(self._after, prop), **parts)
 
     def _rows(self) -> str:
         if self._row_count == 1:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.lang.source import ExplainedCode
-from omnigraph.schema.catalog import Backfill
+from omnigraph.schema.catalog import Backfill, GraphType, InterfaceType, Property
 from omnigraph.schema.migrate.facts import ConstraintRule, Fact, Thing
 
 if TYPE_CHECKING:
@@ -80,10 +80,9 @@ class LintCode(ExplainedCode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One change from the accepted schema to the desired one."""
+class StepSubject:
+    """What a step is about: a type, or one of its properties."""
 
-    kind: StepKind
     entity_kind: str
     """``interface``, ``node``, ``edge``, or ``schema`` for the text as a whole."""
     type_name: str
@@ -91,6 +90,25 @@ class Step:
     type_id: int
     property_name: str | None = None
     property_id: int | None = None
+
+    @staticmethod
+    def named(owner: GraphType | InterfaceType, prop: Property | None = None) -> StepSubject:
+        """A type, or a property of it."""
+        return StepSubject(
+            entity_kind=owner.kind if isinstance(owner, GraphType) else "interface",
+            type_name=owner.name,
+            type_id=owner.id,
+            property_name=prop.name if prop is not None else None,
+            property_id=prop.id if prop is not None else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One change from the accepted schema to the desired one."""
+
+    kind: StepKind
+    of: StepSubject
     before: str | None = None
     """What it was, as the language writes it."""
     after: str | None = None
@@ -105,6 +123,26 @@ class Step:
     change: StepKind | None = None
     """Of an unsupported change: what it would be."""
     reason: str | None = None
+
+    @property
+    def entity_kind(self) -> str:
+        return self.of.entity_kind
+
+    @property
+    def type_name(self) -> str:
+        return self.of.type_name
+
+    @property
+    def type_id(self) -> int:
+        return self.of.type_id
+
+    @property
+    def property_name(self) -> str | None:
+        return self.of.property_name
+
+    @property
+    def property_id(self) -> int | None:
+        return self.of.property_id
 
     @property
     def supported(self) -> bool:
