@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "omnigraph"
 FILES = sorted(SRC.rglob("*.py"))
-FILE_LINES_MAX = 600
+FILE_LINES_MAX = 450
+ATTRIBUTES_MAX = 12
 FUNCTION_LINES_MAX = 70
 BANNED_NAMES = {"util", "utils", "helper", "helpers", "misc", "common", "manager", "info"}
 
@@ -49,6 +50,30 @@ def test_values_are_frozen() -> None:
                 text = ast.unparse(decorator)
                 if text.startswith("dataclass"):
                     assert "frozen=True" in text, f"{file}: {node.name}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SRC)))
+def test_classes_hold_few_things(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ClassDef):
+            names = attributes(node)
+            assert len(names) <= ATTRIBUTES_MAX, f"{node.name} has {len(names)}: {sorted(names)}"
+
+
+def attributes(node: ast.ClassDef) -> set[str]:
+    found = {
+        part.target.id
+        for part in node.body
+        if isinstance(part, ast.AnnAssign)
+        and isinstance(part.target, ast.Name)
+        and not ast.unparse(part.annotation).startswith("ClassVar")
+    }
+    for part in ast.walk(node):
+        targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                found.add(target.attr)
+    return found
 
 
 def test_no_place_or_index_of_one_machine_is_committed() -> None:

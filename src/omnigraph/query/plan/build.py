@@ -138,7 +138,7 @@ def build_pattern(pattern: Pattern, cost: RootCost, score: Score | None = None) 
         plan = Filter(input=plan, conditions=early)
     for block in _attached(pattern.optionals):
         inner = build_pattern(block, cost)
-        plan = Attach(input=plan, block=inner, variables=introduced(block))
+        plan = Attach(input=plan, block=inner, variables=tuple(sorted(introduced(block))))
     if late:
         plan = Filter(input=plan, conditions=late)
     for block in sorted(pattern.negations, key=block_key):
@@ -221,8 +221,11 @@ class _Required:
         return _Component(frozenset(costs), root, cost, key)
 
     def _node_key(self, node: NodeVar) -> str:
-        conditions = " ".join(map(key_of, self._filters(node.name)))
-        return f"{'' if node.anonymous else node.name}: {node.type_name} {conditions}"
+        if not node.anonymous:
+            return f"{node.name}: {node.type_name}"
+        hops = [h for h in self._pattern.hops if node.name in (h.left, h.right)]
+        said = [*map(key_of, self._filters(node.name)), *sorted(map(hop_key, hops))]
+        return f": {node.type_name} {' '.join(said)}"
 
     def _meets(self, component: _Component, here: frozenset[str]) -> bool:
         """Whether an equality leads from what is bound to a component: then no product is made."""
