@@ -187,18 +187,19 @@ class _Required:
         outer = self._pattern.outer
         plan: Plan = Outer(variables=outer) if outer else Unit()
         plan = self._reach(plan)
-        waiting = self._components(bound(plan))
+        here = set(bound(plan))
+        waiting = sorted(self._components(here), key=lambda c: (c.cost, c.key))
         while waiting:
-            here = bound(plan)
-            chosen = min(waiting, key=lambda c: (not self._meets(c, here), c.cost, c.key))
+            chosen = next((c for c in waiting if self._meets(c, here)), waiting[0])
             waiting.remove(chosen)
             component = self._reach(chosen.root)
             plan = component if isinstance(plan, Unit) else Join(left=plan, right=component)
+            here |= bound(component)
         if self._open:
             raise InternalError("a traversal could not be planned")
         return plan
 
-    def _components(self, here: frozenset[str]) -> list[_Component]:
+    def _components(self, here: set[str]) -> list[_Component]:
         """What no traversal connects to the variables that are bound already."""
         missing = [n for n in self._pattern.nodes if n.name not in here]
         found: list[_Component] = []
@@ -227,15 +228,19 @@ class _Required:
         said = [*map(key_of, self._filters(node.name)), *sorted(map(hop_key, hops))]
         return f": {node.type_name} {' '.join(said)}"
 
-    def _meets(self, component: _Component, here: frozenset[str]) -> bool:
+    def _meets(self, component: _Component, here: set[str]) -> bool:
         """Whether an equality leads from what is bound to a component: then no product is made."""
-        for condition in self._conditions:
-            if isinstance(condition, Compare) and condition.op == "=":
-                one, other = variables(condition.left), variables(condition.right)
-                for a, b in ((one, other), (other, one)):
-                    if a and b and a <= here and b <= component.names:
-                        return True
-        return False
+        return any(a <= here and b <= component.names for a, b in self._equalities)
+
+    @cached_property
+    def _equalities(self) -> list[tuple[frozenset[str], frozenset[str]]]:
+        """Variables that conditions compare, either way round."""
+        pairs = [
+            (variables(c.left), variables(c.right))
+            for c in self._conditions
+            if isinstance(c, Compare) and c.op == "="
+        ]
+        return [pair for a, b in pairs if a and b for pair in ((a, b), (b, a))]
 
     def _filters(self, name: str) -> tuple[Expr, ...]:
         """Scalar filters on this variable alone: what a ranking ranks among."""

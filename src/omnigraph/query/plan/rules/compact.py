@@ -70,10 +70,10 @@ def _needed(expressions: Iterable[Expr]) -> frozenset[str]:
 
 def _side(side: Plan, needed: frozenset[str], *, counted: bool) -> Plan:
     """One side of a join. Rows that nothing tells apart are one: so products are counted."""
-    here = bound(side)
-    made = _below(side, needed & here, counted=counted, traversed=True)
-    keep = tuple(sorted(bound(made) & needed))
-    if len(keep) < len(bound(made)):
+    made = _below(side, needed, counted=counted, traversed=True)
+    here = bound(made)
+    keep = tuple(sorted(here & needed))
+    if len(keep) < len(here):
         return Compact(input=made, keep=keep, counted=counted)
     return made
 
