@@ -176,6 +176,7 @@ class SchemaMerge:
             owner = self._any(number).owner
             if owner is not None and owner in things:
                 self._put(things, number)
+        self._bring_rules_back(things)
         aliases = {**self.base.aliases, **self.theirs.aliases, **self.ours.aliases}
         made = Schema(things, aliases)
         if self.virtual:
@@ -184,6 +185,19 @@ class SchemaMerge:
         for why, type_id in contradictions(made) if not self.clashes else ():
             self._clash(type_id, why)
         return made
+
+    def _bring_rules_back(self, things: dict[int, Thing]) -> None:
+        """A property that goes on has the rules that the side which kept it has for it."""
+        for number, dropper in self.revived.items():
+            side = self.theirs if dropper == "ours" else self.ours
+            owner = side.things[number].owner
+            if owner is None or owner not in things:
+                continue
+            for fact, member in references(side.things[owner]):
+                is_rule = fact[0] in ("unique", "range") and (owner, fact) not in self.overrides
+                if is_rule and member == number:
+                    value = side.things[owner].get(fact)
+                    things[owner] = things[owner].said(fact, value)
 
     def _any(self, number: int) -> Thing:
         return self.ours.things.get(number) or self.theirs.things[number]
