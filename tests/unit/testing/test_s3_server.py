@@ -137,9 +137,11 @@ def test_the_server_value_can_be_sent_to_another_process(s3_server):
 
 
 def test_the_server_dies_with_a_killed_parent(tmp_path):
+    folder = tmp_path / ("a" * 100)  # Longer than the path of a socket can be.
+    folder.mkdir()
     parent = subprocess.Popen(
         [sys.executable, "-c", CHILD],
-        env=os.environ | {"TMPDIR": str(tmp_path)},
+        env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         text=True,
     )
