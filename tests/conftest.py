@@ -42,7 +42,7 @@ MEMORY_MIN_BYTES = 8 << 30
 def _put_files_in_memory() -> None:
     """Temporary files go to a file system in memory where the machine has one and room for it.
 
-    Nothing that is tested needs a disk: who is killed here is a process, never the machine. On a
+    Nothing that is tested needs a disk: tests kill processes, never the machine. On a
     disk, thousands of small graphs wait for its journal. ``TMPDIR`` chooses another place.
     """
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):

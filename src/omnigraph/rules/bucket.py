@@ -11,6 +11,7 @@ found without cause. The exact finding is the local validator's, on the rows of 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -199,20 +200,6 @@ class RuleOnInput:
     files: tuple[str, ...]
     is_conflict: ClassVar[bool] = False
 
-    @property
-    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
-        """What must meet; the rows of the input are first."""
-        raise NotImplementedError
-
-    def findings(self, bucket: Bucket, rows: pa.Table) -> list[RuleFinding]:
-        """What the local rule finds in the rows of the input."""
-        raise NotImplementedError
-
-    def find(self, bucket: Bucket, limit: int | None) -> Found:
-        """What breaks the rule in one bucket."""
-        rows = bucket.input(self.needs[0][1])
-        return NOTHING if rows is None else self.ranked(self.findings(bucket, rows), rows, limit)
-
     def wanted(
         self, columns: Sequence[str], by: tuple[str, ...], *, kept: bool = False
     ) -> KeyedRows:
@@ -234,6 +221,25 @@ class RuleOnInput:
     def ranked(self, findings: Sequence[RuleFinding], rows: pa.Table, limit: int | None) -> Found:
         """What the local rules found."""
         return ranked_findings(findings, rows, self.place, limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleByFindings(RuleOnInput, ABC):
+    """An exact rule that asks the local one about the rows of a bucket."""
+
+    @property
+    @abstractmethod
+    def needs(self) -> tuple[tuple[bool, KeyedRows], ...]:
+        """What must meet; the rows of the input are first."""
+
+    @abstractmethod
+    def findings(self, bucket: Bucket, rows: pa.Table) -> list[RuleFinding]:
+        """What the local rule finds in the rows of the input."""
+
+    def find(self, bucket: Bucket, limit: int | None) -> Found:
+        """What breaks the rule in one bucket."""
+        rows = bucket.input(self.needs[0][1])
+        return NOTHING if rows is None else self.ranked(self.findings(bucket, rows), rows, limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

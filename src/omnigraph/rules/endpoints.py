@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import Positions, among, strings, true_at, union, without
 from omnigraph.errors import Violation
-from omnigraph.rules.bucket import Bucket, RuleOnInput, true_count
+from omnigraph.rules.bucket import Bucket, RuleByFindings, true_count
 from omnigraph.rules.digest import KeyedRows, Sided, Texts
 from omnigraph.rules.findings import RuleFinding, end_missing, row_finding, survivor
 from omnigraph.rules.identity import rows_of_ids
@@ -202,7 +202,7 @@ class LostEnds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndMissing(RuleOnInput):
+class EndMissing(RuleByFindings):
     """An edge of the input without a node at one end."""
 
     column: str

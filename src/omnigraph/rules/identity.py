@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, true_at
-from omnigraph.rules.bucket import Bucket, RuleOnInput, last_of_each, true_count
+from omnigraph.rules.bucket import Bucket, RuleByFindings, RuleOnInput, last_of_each, true_count
 from omnigraph.rules.digest import KeyedRows, Sided, Texts
 from omnigraph.rules.findings import (
     RuleFinding,
@@ -146,7 +146,7 @@ class KnownIds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SameId(RuleOnInput):
+class SameId(RuleByFindings):
     """An identity twice in the input."""
 
     @property

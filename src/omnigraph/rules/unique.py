@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import among, true_at
-from omnigraph.rules.bucket import Bucket, RuleOnInput
+from omnigraph.rules.bucket import Bucket, RuleByFindings
 from omnigraph.rules.digest import KeyedRows, Sided, Tuples
 from omnigraph.rules.findings import RuleFinding, held_twice, member_values, row_finding, single
 from omnigraph.rules.identity import identity_members
@@ -155,7 +155,7 @@ class HeldTuples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SameTuple(RuleOnInput):
+class SameTuple(RuleByFindings):
     """A unique tuple twice in the input."""
 
     group: tuple[str, ...]
@@ -171,7 +171,7 @@ class SameTuple(RuleOnInput):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TupleTaken(RuleOnInput):
+class TupleTaken(RuleByFindings):
     """A unique tuple that a committed entity holds which the input leaves as it is."""
 
     group: tuple[str, ...]
