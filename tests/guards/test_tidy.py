@@ -52,6 +52,15 @@ def test_values_are_frozen() -> None:
                     assert "frozen=True" in text, f"{file}: {node.name}"
 
 
+def test_a_class_name_stands_for_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(file.relative_to(SRC)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SRC)))
 def test_classes_hold_few_things(file: Path) -> None:
     for node in ast.walk(ast.parse(file.read_text())):

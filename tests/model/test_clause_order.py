@@ -30,7 +30,7 @@ def shuffled(tree: Any, shuffle: Any) -> Any:
     changed = {f.name: shuffled(getattr(tree, f.name), shuffle) for f in fields(tree) if f.init}
     if "clauses" in changed:
         changed["clauses"] = _mixed(changed["clauses"], shuffle)
-    if isinstance(tree, ast.Filter) and isinstance(changed["condition"], ast.And):
+    if isinstance(tree, ast.FilterClause) and isinstance(changed["condition"], ast.AndExpr):
         joined = changed["condition"]
         changed["condition"] = replace(joined, operands=tuple(shuffle(joined.operands)))
     return replace(tree, **changed)
@@ -44,7 +44,7 @@ def _mixed(clauses: tuple[Any, ...], shuffle: Any) -> tuple[Any, ...]:
     return (*shuffle(required), *(c for c in clauses if c not in required))
 
 
-def checked(query: ast.Query, source: Source, world: RandomWorld) -> typed.Read | None:
+def checked(query: ast.QueryDecl, source: Source, world: RandomWorld) -> typed.Read | None:
     findings = QueryFindings(source)
     found = check_query(query, world.catalog, findings)
     return None if found is None or findings.diagnostics else cast("typed.Read", found.body)

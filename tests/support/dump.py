@@ -110,7 +110,7 @@ def expression(expr: typed.Expr) -> str:
             return f"{variable}{'?' if of.nullable else ''}"
         case typed.OutputRef(name=name):
             return f"output {_quoted(name)}"
-        case typed.Aggregate(function=function, operand=operand, distinct=distinct):
+        case typed.AggregateCall(function=function, operand=operand, distinct=distinct):
             return f"{function}({'distinct ' if distinct else ''}{expression(operand)})"
         case typed.Exists(block=block):
             return f"exists {_block(block)}"

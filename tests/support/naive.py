@@ -122,7 +122,7 @@ def _has_block(expr: typed.Expr) -> bool:
 
 def _groups(evaluator: Evaluator, query: typed.Read, rows: Sequence[Row]) -> list[_Line]:
     """One line for each distinct tuple of the outputs that are no aggregate."""
-    keys = [o.value for o in query.outputs if not isinstance(o.value, typed.Aggregate)]
+    keys = [o.value for o in query.outputs if not isinstance(o.value, typed.AggregateCall)]
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         key = frozen([evaluator.value(k, row) for k in keys])
@@ -136,7 +136,7 @@ def _groups(evaluator: Evaluator, query: typed.Read, rows: Sequence[Row]) -> lis
 
 
 def _of_group(evaluator: Evaluator, expr: typed.Expr, members: Sequence[Row]) -> Any:
-    if isinstance(expr, typed.Aggregate):
+    if isinstance(expr, typed.AggregateCall):
         values = [evaluator.value(expr.operand, row) for row in members]
         return aggregated(expr.function, values, expr.distinct)
     return evaluator.value(expr, members[0])
@@ -222,7 +222,7 @@ def _page(evaluator: Evaluator, query: typed.Read, lines: list[_Line]) -> list[_
 
 def _tolerance(expr: typed.Expr) -> float:
     match expr:
-        case typed.Aggregate(function="sum" | "avg"):
+        case typed.AggregateCall(function="sum" | "avg"):
             return SUM_TOLERANCE
         case typed.Bm25() | typed.Nearest() | typed.Rrf():
             return SCORE_TOLERANCE

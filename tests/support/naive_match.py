@@ -117,7 +117,7 @@ class Evaluator:
                 return self._score(expr, v, row)
             case typed.Rrf(arms=arms):
                 return self._score(expr, arms[0].variable, row)
-            case typed.Aggregate() | typed.OutputRef():
+            case typed.AggregateCall() | typed.OutputRef():
                 raise ValueError(f"{expr} has no value in a single row")
             case _:
                 return self._test(expr, row)

@@ -91,7 +91,7 @@ class _Printer:
         self.source = source
         self.marks = marks
         self.tokens, _ = tokenize(source)
-        self.remarks = RemarkFinder(source, comments(source))
+        self.comment_finder = CommentFinder(source, comments(source))
         self.closer_of = _matching(self.tokens)
 
     # -- the whole text --------------------------------------------------------------------------
@@ -102,14 +102,14 @@ class _Printer:
         before: int | None = None
         one_line = False  # Whether the item before is one line long.
         for lo, hi in [*self._items(0, end), (end, end)]:
-            notes = self._remarks(before, lo)
+            notes = self._comments_between(before, lo)
             apart = self.marks.declarations and before is not None
             if notes.behind:
                 column = len(out[-1].rpartition("\n")[2]) + 1
                 out.append(" " + render(notes.behind.doc, column))
-            for place, remark in enumerate(notes.own):
-                blank = remark.blank_before or (apart and place == 0)
-                out.append(_line_end(out, blank=blank) + render(remark.doc))
+            for place, line in enumerate(notes.own):
+                blank = line.blank_before or (apart and place == 0)
+                out.append(_line_end(out, blank=blank) + render(line.doc))
             if lo == end:
                 break
             shown = render(Concat([*_front(notes), self._item(lo, hi)]))
@@ -177,7 +177,7 @@ class _Printer:
         deeper: list[Doc] = []
         for one, other in pairwise(atoms):
             gap = self._gap(one.last, other.first, Text(self._space(one.last, other.first)))
-            ends_line = self._remarks(one.last, other.first).end_line
+            ends_line = self._comments_between(one.last, other.first).end_line
             where = deeper if deeper or ends_line else parts
             where += [gap, other.doc]
         return Concat([*parts, Nest(Concat(deeper))])
@@ -214,7 +214,7 @@ class _Printer:
                 inside += [Text(comma), self._lines(last, lo, line)]
             inside.append(self._item(lo, hi))
             last = hi - 1
-        if last == opener and not self.remarks.any_between(start, end):
+        if last == opener and not self.comment_finder.any_between(start, end):
             return Text("{}")
         ending, close = self._ending(last, closer, Line(" "))
         written = [Text("{"), Nest(Concat([*inside, *ending])), close, Text("}")]
@@ -232,7 +232,7 @@ class _Printer:
             inside.append(self._item(lo, hi, deeper=len(parts) > 1))
             last = hi - 1
         # A single token in brackets gains nothing from a line of its own.
-        if last <= opener + 1 and not self.remarks.any_between(start, end):
+        if last <= opener + 1 and not self.comment_finder.any_between(start, end):
             inside = [self._item(lo, hi) for lo, hi in parts]
             return Concat([self._token(opener), *inside, self._token(closer)])
         ending, close = self._ending(last, closer, Line(""))
@@ -254,10 +254,10 @@ class _Printer:
 
     def _gap(self, before: int, behind: int, separator: Doc) -> Doc:
         """The separator of two tokens with the comments between them; empty lines go."""
-        notes = self._remarks(before, behind)
+        notes = self._comments_between(before, behind)
         parts = [*_behind(notes)]
-        for remark in notes.own:
-            parts += [Hard(), remark.doc]
+        for line in notes.own:
+            parts += [Hard(), line.doc]
         if notes.end_line:
             parts.append(Hard())
         elif notes.front and isinstance(separator, Text):
@@ -268,10 +268,10 @@ class _Printer:
 
     def _lines(self, before: int, behind: int, separator: Line) -> Doc:
         """The same between two items of a block, where one empty line may stay."""
-        notes = self._remarks(before, behind)
+        notes = self._comments_between(before, behind)
         parts = [*_behind(notes)]
-        for remark in notes.own:
-            parts += [Hard(blank=remark.blank_before), remark.doc]
+        for line in notes.own:
+            parts += [Hard(blank=line.blank_before), line.doc]
         if notes.end_line or notes.blank_after:
             parts.append(Hard(blank=notes.blank_after))
         else:
@@ -280,11 +280,11 @@ class _Printer:
 
     def _ending(self, before: int, closer: int, separator: Line) -> tuple[list[Doc], Doc]:
         """The comments before a closing bracket, and what stands between them and it."""
-        notes = self._remarks(before, closer)
+        notes = self._comments_between(before, closer)
         parts = [*_behind(notes)]
-        for number, remark in enumerate(notes.own):
-            blank = remark.blank_before and (number > 0 or self.closer_of.get(before) != closer)
-            parts += [Hard(blank=blank), remark.doc]
+        for number, line in enumerate(notes.own):
+            blank = line.blank_before and (number > 0 or self.closer_of.get(before) != closer)
+            parts += [Hard(blank=blank), line.doc]
         if notes.front and notes.end_line:
             parts += [Hard(), notes.front.doc]
         elif notes.front:
@@ -292,10 +292,10 @@ class _Printer:
             parts.append(Suffix(Concat([Text(" "), notes.front.doc])))
         return parts, Hard() if notes.end_line else separator
 
-    def _remarks(self, before: int | None, behind: int) -> Remarks:
+    def _comments_between(self, before: int | None, behind: int) -> CommentLines:
         start = 0 if before is None else self.tokens[before].span.end
         end = self.tokens[behind].span.start
-        return self.remarks.between(start, end, token_before=before is not None)
+        return self.comment_finder.between(start, end, token_before=before is not None)
 
     def _space(self, before: int, behind: int) -> str:
         one, other = self.tokens[before], self.tokens[behind]
@@ -316,11 +316,11 @@ def _line_end(out: Sequence[str], *, blank: bool) -> str:
     return "\n\n" if blank else "\n"
 
 
-def _behind(notes: Remarks) -> list[Doc]:
+def _behind(notes: CommentLines) -> list[Doc]:
     return [Suffix(Concat([Text(" "), notes.behind.doc]))] if notes.behind else []
 
 
-def _front(notes: Remarks) -> list[Doc]:
+def _front(notes: CommentLines) -> list[Doc]:
     return [notes.front.doc, Text(" ")] if notes.front else []
 
 
@@ -336,10 +336,8 @@ def _matching(tokens: Sequence[Token]) -> dict[int, int]:
     return found
 
 
-# -- remarks ---------------------------------------------------------------------------------------
+# -- comments --------------------------------------------------------------------------------------
 # Comments between two tokens, sorted by how they stand: behind, on lines of their own, in front.
-#
-#     comments -> [remarks] -> pretty
 #
 # A text that is laid out again keeps each comment in its sort, so doing it twice changes nothing.
 
@@ -348,7 +346,7 @@ _EMPTY_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class CommentLine:
     """Comments of one line."""
 
     doc: Doc
@@ -357,13 +355,13 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remarks:
+class CommentLines:
     """All comments between two tokens."""
 
-    behind: Remark | None
+    behind: CommentLine | None
     """On the line of the token before, with a line end behind it."""
-    own: tuple[Remark, ...]
-    front: Remark | None
+    own: tuple[CommentLine, ...]
+    front: CommentLine | None
     """On the line of the token that follows."""
     blank_after: bool
     """Whether an empty line separates the line of the token that follows from what is before."""
@@ -374,7 +372,7 @@ class Remarks:
         return self.behind is not None or bool(self.own)
 
 
-class RemarkFinder:
+class CommentFinder:
     """Finds the comments of a text by place."""
 
     def __init__(self, source: Source, comments: Sequence[Span]) -> None:
@@ -387,7 +385,7 @@ class RemarkFinder:
         """Whether a comment starts between these offsets."""
         return bisect_left(self._starts, start) < bisect_left(self._starts, end)
 
-    def between(self, start: int, end: int, *, token_before: bool = True) -> Remarks:
+    def between(self, start: int, end: int, *, token_before: bool = True) -> CommentLines:
         """The comments from the end of one token, or the start of the text, to the next token.
 
         Only white space, comments and commas stand between these offsets. The end of the text
@@ -404,17 +402,17 @@ class RemarkFinder:
                 groups[-1][1].append(comment)
             at = comment.end
         space_after = self._text[at:end]
-        remarks = [self._remark(group, space) for space, group in groups]
+        lines = [self._line(group, space) for space, group in groups]
         behind = front = None
         blank_after = _EMPTY_LINE.search(space_after) is not None
-        if remarks and "\n" not in space_after and end < len(self._text):
-            front = remarks.pop()
+        if lines and "\n" not in space_after and end < len(self._text):
+            front = lines.pop()
             blank_after = front.blank_before
-        if remarks and "\n" not in groups[0][0] and token_before:
-            behind = remarks.pop(0)
-        return Remarks(behind=behind, own=tuple(remarks), front=front, blank_after=blank_after)
+        if lines and "\n" not in groups[0][0] and token_before:
+            behind = lines.pop(0)
+        return CommentLines(behind=behind, own=tuple(lines), front=front, blank_after=blank_after)
 
-    def _remark(self, comments: Sequence[Span], space_before: str) -> Remark:
+    def _line(self, comments: Sequence[Span], space_before: str) -> CommentLine:
         parts: list[Doc] = []
         for comment in comments:
             if parts:
@@ -423,4 +421,4 @@ class RemarkFinder:
             lines = self._text[comment.start : comment.end].split("\n")
             parts.append(Comment("\n".join(line.rstrip() for line in lines), column - 1))
         blank_before = _EMPTY_LINE.search(space_before) is not None
-        return Remark(doc=Concat(parts), blank_before=blank_before)
+        return CommentLine(doc=Concat(parts), blank_before=blank_before)

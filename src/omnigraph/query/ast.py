@@ -103,28 +103,28 @@ class Call(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exists(AstNode):
+class ExistsExpr(AstNode):
     """``exists { … }``."""
 
     clauses: tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountOf(AstNode):
+class CountExpr(AstNode):
     """``count { … }``: how many solutions the block has."""
 
     clauses: tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compare(AstNode):
+class CompareExpr(AstNode):
     op: CompareOp
     left: Expr
     right: Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsNull(AstNode):
+class IsNullExpr(AstNode):
     """``x is null`` or, negated, ``x is not null``."""
 
     operand: Expr
@@ -141,19 +141,19 @@ class In(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Not(AstNode):
+class NotExpr(AstNode):
     operand: Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class And(AstNode):
+class AndExpr(AstNode):
     """Two or more operands, flattened."""
 
     operands: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Or(AstNode):
+class OrExpr(AstNode):
     operands: tuple[Expr, ...]
 
 
@@ -168,14 +168,14 @@ Expr = (
     | PropertyRef
     | NameRef
     | Call
-    | Exists
-    | CountOf
-    | Compare
-    | IsNull
+    | ExistsExpr
+    | CountExpr
+    | CompareExpr
+    | IsNullExpr
     | In
-    | Not
-    | And
-    | Or
+    | NotExpr
+    | AndExpr
+    | OrExpr
 )
 
 # ---------------------------------------------------------------- match clauses
@@ -219,7 +219,7 @@ class Traversal(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter(AstNode):
+class FilterClause(AstNode):
     condition: Expr
 
 
@@ -237,7 +237,7 @@ class OptionalBlock(AstNode):
     clauses: tuple[Clause, ...]
 
 
-Clause = Binding | Traversal | Filter | Negation | OptionalBlock
+Clause = Binding | Traversal | FilterClause | Negation | OptionalBlock
 
 # ---------------------------------------------------------------- bodies
 
@@ -256,7 +256,7 @@ class Ordering(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read(AstNode):
+class ReadBody(AstNode):
     clauses: tuple[Clause, ...]
     projections: tuple[Projection, ...]
     distinct: bool
@@ -267,7 +267,7 @@ class Read(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insert(AstNode):
+class InsertStatement(AstNode):
     """``insert T { … }`` or ``upsert T { … }``."""
 
     upsert: bool
@@ -276,27 +276,27 @@ class Insert(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update(AstNode):
+class UpdateStatement(AstNode):
     type_name: Name
     assignments: tuple[PropertyMatch, ...]
     where: Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(AstNode):
+class DeleteStatement(AstNode):
     type_name: Name
     where: Expr
 
 
-Statement = Insert | Update | Delete
+Statement = InsertStatement | UpdateStatement | DeleteStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mutation(AstNode):
+class MutationBody(AstNode):
     statements: tuple[Statement, ...]
 
 
-Body = Read | Mutation
+Body = ReadBody | MutationBody
 
 # ---------------------------------------------------------------- queries
 
@@ -312,7 +312,7 @@ class ParamType(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Param(AstNode):
+class ParamDefinition(AstNode):
     name: Name
     type: ParamType
 
@@ -326,14 +326,14 @@ class QueryAnnotation(AstNode):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query(AstNode):
+class QueryDecl(AstNode):
     name: Name | None
     """None for a bare body such as ``match { … } return { … }`` typed at a prompt."""
-    params: tuple[Param, ...]
+    params: tuple[ParamDefinition, ...]
     annotations: tuple[QueryAnnotation, ...]
     body: Body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFile:
-    queries: tuple[Query, ...]
+    queries: tuple[QueryDecl, ...]

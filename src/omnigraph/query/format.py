@@ -57,17 +57,17 @@ class _Marker:
     def visit(self, node: object) -> None:
         """Mark what this node says about its tokens, then its parts."""
         match node:
-            case ast.Query(name=ast.Name() as name):
+            case ast.QueryDecl(name=ast.Name() as name):
                 self._query(node, name)
-            case ast.Read():
+            case ast.ReadBody():
                 self._read(node)
-            case ast.Insert() | ast.Update() | ast.Binding():
+            case ast.InsertStatement() | ast.UpdateStatement() | ast.Binding():
                 self._item(node.span)
                 self._assignments(node)
             case ast.Traversal():
                 self._item(node.span)
                 self._traversal(node)
-            case ast.Delete() | ast.Filter() | ast.Negation() | ast.OptionalBlock():
+            case ast.DeleteStatement() | ast.FilterClause() | ast.Negation() | ast.OptionalBlock():
                 self._item(node.span)
             case ast.Projection() | ast.Ordering() | ast.PropertyMatch():
                 self._item(node.span)
@@ -78,21 +78,21 @@ class _Marker:
                 self._glue(self._at(node.base.span) + 1)
             case ast.Call() | ast.DateLiteral() | ast.DateTimeLiteral():
                 self._glue(self._at(node.span) + 1)
-            case ast.And():
+            case ast.AndExpr():
                 self._connectives(node.operands, "and", self.ands)
-            case ast.Or():
+            case ast.OrExpr():
                 self._connectives(node.operands, "or", self.ors)
             case _:
                 pass
         for part in _parts(node):
             self.visit(part)
 
-    def _query(self, query: ast.Query, name: ast.Name) -> None:
+    def _query(self, query: ast.QueryDecl, name: ast.Name) -> None:
         self._item(query.span)
         self._glue(self._at(name.span) + 1)
         self.separators[self.tokens[self._at(query.body.span) - 1].span.start] = " "
 
-    def _read(self, read: ast.Read) -> None:
+    def _read(self, read: ast.ReadBody) -> None:
         """The words of the parts are no nodes of the tree; they stand outside all its braces."""
         depth = 0
         part = ""
@@ -107,8 +107,8 @@ class _Marker:
             depth += token.is_punct("{") - token.is_punct("}")
             at += 1
 
-    def _assignments(self, node: ast.Insert | ast.Update | ast.Binding) -> None:
-        opener = self._at(node.type_name.span) + (2 if isinstance(node, ast.Update) else 1)
+    def _assignments(self, node: ast.InsertStatement | ast.UpdateStatement | ast.Binding) -> None:
+        opener = self._at(node.type_name.span) + (2 if isinstance(node, ast.UpdateStatement) else 1)
         if self.tokens[opener].is_punct("{"):
             self.separators[self.tokens[opener].span.start] = _COMMAS
 

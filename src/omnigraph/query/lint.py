@@ -104,9 +104,9 @@ def _warnings(diagnostics: Iterable[Diagnostic], query: str | None = None) -> It
     return (LintFinding(severity="warning", diagnostic=d, query=query) for d in diagnostics)
 
 
-def _without_params(query: ast.Query, source: Source) -> Iterator[Diagnostic]:
+def _without_params(query: ast.QueryDecl, source: Source) -> Iterator[Diagnostic]:
     """A named change that always does the same is rarely meant."""
-    if isinstance(query.body, ast.Mutation) and query.name is not None and not query.params:
+    if isinstance(query.body, ast.MutationBody) and query.name is not None and not query.params:
         message = f"mutation `{query.name.text}` declares no parameters"
         yield source.diagnostic(
             code=str(QueryCode.NO_PARAMETERS), message=message, span=query.name.span
@@ -118,15 +118,17 @@ def _never_updated(file: ast.QueryFile, catalog: Catalog, source: Source) -> Ite
     updated: dict[str, tuple[GraphType, Span]] = {}
     assigned: set[tuple[str, str]] = set()
     for query in file.queries:
-        statements = query.body.statements if isinstance(query.body, ast.Mutation) else ()
+        statements = query.body.statements if isinstance(query.body, ast.MutationBody) else ()
         for statement in statements:
-            if isinstance(statement, ast.Delete):
+            if isinstance(statement, ast.DeleteStatement):
                 continue
             name = statement.type_name
             target = catalog.nodes.get(name.text) or catalog.edge(name.text)
-            if target is None or (isinstance(statement, ast.Insert) and not statement.upsert):
+            if target is None or (
+                isinstance(statement, ast.InsertStatement) and not statement.upsert
+            ):
                 continue
-            if isinstance(statement, ast.Update):
+            if isinstance(statement, ast.UpdateStatement):
                 updated.setdefault(target.table_key, (target, name.span))
             assigned.update((target.table_key, a.property.text) for a in statement.assignments)
     for table, (target, span) in updated.items():

@@ -214,7 +214,7 @@ class Rrf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
+class AggregateCall:
     """Over the rows of a group. ``operand`` is a scalar, or an entity for ``count``."""
 
     function: AggregateFunction
@@ -252,7 +252,7 @@ Expr = (
     | Bm25
     | Nearest
     | Rrf
-    | Aggregate
+    | AggregateCall
     | OutputRef
 )
 
@@ -336,7 +336,7 @@ class Read:
     @property
     def aggregated(self) -> bool:
         """Whether rows are grouped; outputs that are no aggregate are then the group key."""
-        return any(isinstance(o.value, Aggregate) for o in self.outputs)
+        return any(isinstance(o.value, AggregateCall) for o in self.outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -409,7 +409,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (values, item)
         case TextTest(text=text, part=part):
             return (text, part)
-        case IsNull(operand=operand) | Not(operand=operand) | Aggregate(operand=operand):
+        case IsNull(operand=operand) | Not(operand=operand) | AggregateCall(operand=operand):
             return (operand,)
         case And(operands=operands) | Or(operands=operands):
             return operands

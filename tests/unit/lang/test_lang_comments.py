@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.lang.layout import render
 from omnigraph.lang.lexer import comments, tokenize
-from omnigraph.lang.pretty import RemarkFinder
+from omnigraph.lang.pretty import CommentFinder
 from omnigraph.lang.source import Source
 
 
@@ -37,7 +37,7 @@ def test_tokens_are_the_same_with_and_without_comments():
 def remarks(between):
     """The remarks between `a` and `b`."""
     text = f"a{between}b"
-    finder = RemarkFinder(Source(name="x", text=text), comments(Source(name="x", text=text)))
+    finder = CommentFinder(Source(name="x", text=text), comments(Source(name="x", text=text)))
     notes = finder.between(1, len(text) - 1)
     return (
         notes.behind and render(notes.behind.doc),
@@ -69,7 +69,7 @@ def test_a_comment_stands_behind_alone_or_in_front(between, behind, own, front):
 def test_empty_lines_are_seen_and_single_line_ends_around_a_comma_are_none():
     def blank(between):
         text = f"a{between}b"
-        return RemarkFinder(Source(name="x", text=text), []).between(1, len(text) - 1).blank_after
+        return CommentFinder(Source(name="x", text=text), []).between(1, len(text) - 1).blank_after
 
     assert blank("\n\n") and blank("\n \t\r\n") and blank(",\n\n\n")
     assert not blank("\n,\n") and not blank("\n")

@@ -81,18 +81,18 @@ class Maker:
         if self.size <= 0 or self.random.random() < 0.35:
             return self.one(leaves)()
         composed = [
-            lambda: make(ast.Compare, op=self.one(OPS), left=inner(), right=inner()),
-            lambda: make(ast.IsNull, operand=inner(), negated=self.yes()),
+            lambda: make(ast.CompareExpr, op=self.one(OPS), left=inner(), right=inner()),
+            lambda: make(ast.IsNullExpr, operand=inner(), negated=self.yes()),
             lambda: make(ast.In, operand=inner(), values=inner(), negated=self.yes()),
-            lambda: make(ast.Not, operand=inner()),
-            lambda: make(ast.And, operands=self.some(inner, 2, 3)),
-            lambda: make(ast.Or, operands=self.some(inner, 2, 3)),
+            lambda: make(ast.NotExpr, operand=inner()),
+            lambda: make(ast.AndExpr, operands=self.some(inner, 2, 3)),
+            lambda: make(ast.OrExpr, operands=self.some(inner, 2, 3)),
             lambda: make(ast.ListLiteral, items=self.some(inner, 0, 3)),
             lambda: self.call(self.some(inner, 0, 3)),
         ]
         if blocks:
-            composed.append(lambda: make(ast.Exists, clauses=self.clauses()))
-            composed.append(lambda: make(ast.CountOf, clauses=self.clauses()))
+            composed.append(lambda: make(ast.ExistsExpr, clauses=self.clauses()))
+            composed.append(lambda: make(ast.CountExpr, clauses=self.clauses()))
         return self.one(composed)()
 
     def call(self, args):
@@ -142,7 +142,7 @@ class Maker:
         return self.one(kinds)()
 
     def filter(self):
-        return make(ast.Filter, condition=self.expression(blocks=True))
+        return make(ast.FilterClause, condition=self.expression(blocks=True))
 
     def binding(self):
         variable, type_name = name(self.one(VARIABLES)), name(self.one(TYPES))
@@ -170,11 +170,11 @@ class Maker:
     def body(self):
         if self.yes():
             return self.read()
-        return make(ast.Mutation, statements=self.some(self.statement, 1, 3))
+        return make(ast.MutationBody, statements=self.some(self.statement, 1, 3))
 
     def read(self):
         return make(
-            ast.Read,
+            ast.ReadBody,
             clauses=self.clauses(),
             projections=self.some(self.projection, 1, 3),
             distinct=self.yes(),
@@ -202,9 +202,14 @@ class Maker:
         where = self.expression(bare_words=True)
         return self.one(
             [
-                make(ast.Insert, upsert=self.yes(), type_name=target, assignments=assignments),
-                make(ast.Update, type_name=target, assignments=assignments, where=where),
-                make(ast.Delete, type_name=target, where=where),
+                make(
+                    ast.InsertStatement,
+                    upsert=self.yes(),
+                    type_name=target,
+                    assignments=assignments,
+                ),
+                make(ast.UpdateStatement, type_name=target, assignments=assignments, where=where),
+                make(ast.DeleteStatement, type_name=target, where=where),
             ]
         )
 
@@ -213,7 +218,7 @@ class Maker:
     def file(self):
         if self.random.random() < 0.2:
             body = self.body()
-            bare = make(ast.Query, name=None, params=(), annotations=(), body=body)
+            bare = make(ast.QueryDecl, name=None, params=(), annotations=(), body=body)
             return ast.QueryFile(queries=(bare,))
         return ast.QueryFile(queries=self.some(self.query, 1, 3))
 
@@ -221,7 +226,7 @@ class Maker:
         words = [w for w in ("description", "instruction") if self.yes()]
         notes = [make(ast.QueryAnnotation, name=name(w), value=self.text()) for w in words]
         return make(
-            ast.Query,
+            ast.QueryDecl,
             name=name(self.one(NAMES)),
             params=self.some(self.param, 0, 3),
             annotations=tuple(notes),
@@ -239,7 +244,7 @@ class Maker:
             vector_size=size,
             nullable=self.yes(),
         )
-        return make(ast.Param, name=name(self.one(VARIABLES)), type=kind)
+        return make(ast.ParamDefinition, name=name(self.one(VARIABLES)), type=kind)
 
 
 seeds = st.integers(0, 2**32).map(Random)
@@ -249,7 +254,7 @@ files = st.builds(Maker, seeds, st.integers(1, 60)).map(Maker.file)
 
 # ---------------------------------------------------------------- tokens
 
-TESTS = (ast.Compare, ast.In, ast.IsNull)
+TESTS = (ast.CompareExpr, ast.In, ast.IsNullExpr)
 
 
 def quoted(text):
@@ -261,22 +266,22 @@ def tokens_of(node):
     match node:
         case ast.QueryFile():
             return [t for q in node.queries for t in tokens_of(q)]
-        case ast.Query(name=None):
+        case ast.QueryDecl(name=None):
             return tokens_of(node.body)
-        case ast.Query():
+        case ast.QueryDecl():
             head = ["query", node.name.text, "(", *_listed(node.params), ")"]
             for note in node.annotations:
                 head += ["@", note.name.text, "(", quoted(note.value), ")"]
             return [*head, "{", *tokens_of(node.body), "}"]
-        case ast.Param():
+        case ast.ParamDefinition():
             return [f"${node.name.text}", ":", *tokens_of(node.type)]
         case ast.ParamType():
             size = [] if node.vector_size is None else ["(", str(node.vector_size), ")"]
             word = ["[", node.base.text, "]"] if node.is_list else [node.base.text, *size]
             return [*word, *(["?"] if node.nullable else [])]
-        case ast.Read() | ast.Mutation():
+        case ast.ReadBody() | ast.MutationBody():
             return _body(node)
-        case ast.Insert() | ast.Update() | ast.Delete():
+        case ast.InsertStatement() | ast.UpdateStatement() | ast.DeleteStatement():
             return _statement(node)
         case ast.Projection():
             return [*tokens_of(node.value), *(["as", node.alias.text] if node.alias else [])]
@@ -284,7 +289,13 @@ def tokens_of(node):
             return [*tokens_of(node.key), *([node.direction.text] if node.direction else [])]
         case ast.PropertyMatch():
             return [node.property.text, ":", *tokens_of(node.value)]
-        case ast.Binding() | ast.Traversal() | ast.Negation() | ast.OptionalBlock() | ast.Filter():
+        case (
+            ast.Binding()
+            | ast.Traversal()
+            | ast.Negation()
+            | ast.OptionalBlock()
+            | ast.FilterClause()
+        ):
             return _clause(node)
         case _:
             return _expression(node)
@@ -302,7 +313,7 @@ def _block(nodes):
 
 
 def _body(node):
-    if isinstance(node, ast.Mutation):
+    if isinstance(node, ast.MutationBody):
         return [t for s in node.statements for t in tokens_of(s)]
     out = ["match", *_block(node.clauses), "return", *(["distinct"] if node.distinct else [])]
     out += ["{", *_listed(node.projections), "}"]
@@ -315,11 +326,11 @@ def _body(node):
 
 
 def _statement(node):
-    where = ["where", *tokens_of(node.where)] if not isinstance(node, ast.Insert) else []
-    if isinstance(node, ast.Delete):
+    where = ["where", *tokens_of(node.where)] if not isinstance(node, ast.InsertStatement) else []
+    if isinstance(node, ast.DeleteStatement):
         return ["delete", node.type_name.text, *where]
     values = ["{", *_listed(node.assignments), "}"]
-    if isinstance(node, ast.Update):
+    if isinstance(node, ast.UpdateStatement):
         return ["update", node.type_name.text, "set", *values, *where]
     return ["upsert" if node.upsert else "insert", node.type_name.text, *values]
 
@@ -377,9 +388,9 @@ def _expression(node):
         case ast.Call():
             word = ["distinct"] if node.distinct else []
             return [node.function.text, "(", *word, *_listed(node.args), ")"]
-        case ast.Exists():
+        case ast.ExistsExpr():
             return ["exists", *_block(node.clauses)]
-        case ast.CountOf():
+        case ast.CountExpr():
             return ["count", *_block(node.clauses)]
         case _:
             return _condition(node)
@@ -387,18 +398,18 @@ def _expression(node):
 
 def _condition(node):
     match node:
-        case ast.Compare():
+        case ast.CompareExpr():
             return [*_inside(node.left), node.op, *_inside(node.right)]
-        case ast.IsNull():
+        case ast.IsNullExpr():
             return [*_inside(node.operand), "is", *(["not"] if node.negated else []), "null"]
         case ast.In():
             negated = ["not"] if node.negated else []
             return [*_inside(node.operand), *negated, "in", *_inside(node.values)]
-        case ast.Not():
-            return ["not", *_inside(node.operand, *TESTS, ast.Not)]
-        case ast.And() | ast.Or():
-            word = "and" if isinstance(node, ast.And) else "or"
-            free = (*TESTS, ast.Not) if word == "and" else (*TESTS, ast.Not, ast.And)
+        case ast.NotExpr():
+            return ["not", *_inside(node.operand, *TESTS, ast.NotExpr)]
+        case ast.AndExpr() | ast.OrExpr():
+            word = "and" if isinstance(node, ast.AndExpr) else "or"
+            free = (*TESTS, ast.NotExpr) if word == "and" else (*TESTS, ast.NotExpr, ast.AndExpr)
             out = []
             for operand in node.operands:
                 out += [*([word] if out else []), *_inside(operand, *free)]
@@ -409,7 +420,9 @@ def _condition(node):
 
 def _inside(node, *free):
     """A part of an expression, in parentheses unless it binds as strongly as it has to."""
-    loose = isinstance(node, (*TESTS, ast.Not, ast.And, ast.Or)) and not isinstance(node, free)
+    loose = isinstance(node, (*TESTS, ast.NotExpr, ast.AndExpr, ast.OrExpr)) and not isinstance(
+        node, free
+    )
     return ["(", *tokens_of(node), ")"] if loose else tokens_of(node)
 
 

@@ -23,7 +23,7 @@ from omnigraph.clock import Clock
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import did_you_mean
-from omnigraph.query.ast import Mutation
+from omnigraph.query.ast import MutationBody
 from omnigraph.query.params import parse_params
 from omnigraph.query.parse import parse_queries
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, type_named
@@ -111,7 +111,7 @@ class Session:
         given = parse_params(self._params)
         params = {name: value for name, value in given.items() if name in declared}
         started_s = self._clock.monotonic_s()
-        if any(isinstance(q.body, Mutation) for q in file.queries):
+        if any(isinstance(q.body, MutationBody) for q in file.queries):
             self._settings.writing = True
             changed = self._graph.mutate(text, params, branch=self._branch, actor=self._actor)
             self._settings.show(changed, changed.commit, elapsed_s=self._elapsed_s(started_s))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.query.check.expressions import Place
 
 
-def compare(expr: ast.Compare, place: Place) -> typed.Expr | None:
+def compare(expr: ast.CompareExpr, place: Place) -> typed.Expr | None:
     """``a = b``, ``a contains b`` and the like."""
     if isinstance(expr.left, ast.NullLiteral) or isinstance(expr.right, ast.NullLiteral):
         return _with_null(expr, place)
@@ -53,7 +53,7 @@ def compare(expr: ast.Compare, place: Place) -> typed.Expr | None:
     return typed.Compare(op=expr.op, left=fitted(left, other), right=fitted(right, one))
 
 
-def _with_null(expr: ast.Compare, place: Place) -> None:
+def _with_null(expr: ast.CompareExpr, place: Place) -> None:
     sides = [s for s in (expr.left, expr.right) if not isinstance(s, ast.NullLiteral)]
     for side in sides:
         place.value(side)
@@ -68,7 +68,7 @@ def _with_null(expr: ast.Compare, place: Place) -> None:
 
 
 def _entities(
-    expr: ast.Compare,
+    expr: ast.CompareExpr,
     op: typed.CompareOp,
     left: typed.Entity,
     right: typed.Entity,
@@ -108,7 +108,7 @@ def single_type(value: typed.Expr, at: ast.Expr, ctx: Context) -> PropertyType |
     return of
 
 
-def _fits(expr: ast.Compare, one: PropertyType, other: PropertyType, ctx: Context) -> bool:
+def _fits(expr: ast.CompareExpr, one: PropertyType, other: PropertyType, ctx: Context) -> bool:
     if compatible(one.scalar, other.scalar):
         return True
     hint = conversion_hint(expr.right, one.scalar) or conversion_hint(expr.left, other.scalar)
@@ -186,7 +186,7 @@ def _is_text(value: typed.Expr) -> bool:
 
 
 def _contains(
-    expr: ast.Compare, left: typed.Expr, right: typed.Expr, ctx: Context
+    expr: ast.CompareExpr, left: typed.Expr, right: typed.Expr, ctx: Context
 ) -> typed.Expr | None:
     if _is_text(left) and _is_text(right):
         return typed.TextTest(kind="contains", text=left, part=right)
@@ -223,7 +223,7 @@ def element_test(
 
 
 def _starts_with(
-    expr: ast.Compare, left: typed.Expr, right: typed.Expr, ctx: Context
+    expr: ast.CompareExpr, left: typed.Expr, right: typed.Expr, ctx: Context
 ) -> typed.Expr | None:
     ok = True
     for value, at in ((left, expr.left), (right, expr.right)):

@@ -57,7 +57,7 @@ class Place(ABC):
         """A word on its own."""
 
     @abstractmethod
-    def block(self, expr: ast.Exists | ast.CountOf) -> typed.Expr | None:
+    def block(self, expr: ast.ExistsExpr | ast.CountExpr) -> typed.Expr | None:
         """``exists { … }`` and ``count { … }``."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Place(ABC):
                 return self.property(expr)
             case ast.Variable():
                 return self._variable(expr)
-            case ast.Compare():
+            case ast.CompareExpr():
                 return comparisons.compare(expr, self)
             case ast.Call():
                 return self._call(expr)
@@ -89,27 +89,29 @@ class Place(ABC):
                 return list_literal(expr, self.ctx)
             case ast.NullLiteral():
                 return self._null(expr)
-            case ast.Exists() | ast.CountOf():
+            case ast.ExistsExpr() | ast.CountExpr():
                 return self.block(expr)
             case _:
                 return self._test(expr)
 
-    def _test(self, expr: ast.In | ast.IsNull | ast.Not | ast.And | ast.Or) -> typed.Expr | None:
+    def _test(
+        self, expr: ast.In | ast.IsNullExpr | ast.NotExpr | ast.AndExpr | ast.OrExpr
+    ) -> typed.Expr | None:
         match expr:
             case ast.In():
                 return comparisons.in_list(expr, self)
-            case ast.IsNull():
+            case ast.IsNullExpr():
                 return self._is_null(expr)
-            case ast.Not():
+            case ast.NotExpr():
                 operand = self.condition(expr.operand)
                 return None if operand is None else typed.Not(operand=operand)
-            case ast.And() | ast.Or():
+            case ast.AndExpr() | ast.OrExpr():
                 # Every operand is looked at, also after one that was refused.
                 found = [self.condition(o) for o in expr.operands]
                 known = tuple(o for o in found if o is not None)
                 if len(known) != len(found):
                     return None
-                return conjunction(known) if isinstance(expr, ast.And) else _disjunction(known)
+                return conjunction(known) if isinstance(expr, ast.AndExpr) else _disjunction(known)
 
     def condition(self, expr: ast.Expr) -> typed.Expr | None:
         """An expression that is true, false or unknown."""
@@ -147,7 +149,7 @@ class Place(ABC):
             hint="a test for null is `… is null` or `… is not null`",
         )
 
-    def _is_null(self, expr: ast.IsNull) -> typed.Expr | None:
+    def _is_null(self, expr: ast.IsNullExpr) -> typed.Expr | None:
         operand = self.present(expr.operand)
         if operand is None:
             return None

@@ -20,15 +20,15 @@ from omnigraph.schema.catalog import EdgeType, GraphType, Property, PropertyType
 from omnigraph.schema.property_values import ValueRefused, decode_blob, nearest_f32
 
 
-def check_mutation(mutation: ast.Mutation, ctx: Context) -> typed.Mutation:
+def check_mutation(mutation: ast.MutationBody, ctx: Context) -> typed.Mutation:
     """All statements. Only meaningful when nothing was reported."""
     _check_not_mixed(mutation, ctx)
     found = [_statement(s, ctx) for s in mutation.statements]
     return typed.Mutation(statements=tuple(s for s in found if s is not None))
 
 
-def _check_not_mixed(mutation: ast.Mutation, ctx: Context) -> None:
-    deletes = [isinstance(s, ast.Delete) for s in mutation.statements]
+def _check_not_mixed(mutation: ast.MutationBody, ctx: Context) -> None:
+    deletes = [isinstance(s, ast.DeleteStatement) for s in mutation.statements]
     if any(deletes) and not all(deletes):
         other = mutation.statements[deletes.index(not deletes[0])]
         ctx.report(
@@ -44,9 +44,9 @@ def _statement(statement: ast.Statement, ctx: Context) -> typed.Statement | None
     if target is None:
         return None
     match statement:
-        case ast.Insert():
+        case ast.InsertStatement():
             return _insert(statement, target, ctx)
-        case ast.Update():
+        case ast.UpdateStatement():
             assignments = check_assignments(statement, target, ctx)
             where = TargetPlace(ctx, target).condition(statement.where)
             if where is None:
@@ -54,7 +54,7 @@ def _statement(statement: ast.Statement, ctx: Context) -> typed.Statement | None
             return typed.Update(
                 kind=target.kind, type_name=target.name, assignments=assignments, where=where
             )
-        case ast.Delete():
+        case ast.DeleteStatement():
             where = TargetPlace(ctx, target).condition(statement.where)
             if where is None:
                 return None
@@ -73,7 +73,7 @@ def _target(name: ast.Name, ctx: Context) -> GraphType | None:
     return found
 
 
-def _insert(statement: ast.Insert, target: GraphType, ctx: Context) -> typed.Insert:
+def _insert(statement: ast.InsertStatement, target: GraphType, ctx: Context) -> typed.Insert:
     keyed = bool(target.key) or (isinstance(target, EdgeType) and target.keyed)
     if statement.upsert and not keyed:
         ctx.report(
@@ -105,7 +105,7 @@ def _insert(statement: ast.Insert, target: GraphType, ctx: Context) -> typed.Ins
 
 
 def _check_endpoints(
-    statement: ast.Insert, target: GraphType, written: set[str], ctx: Context
+    statement: ast.InsertStatement, target: GraphType, written: set[str], ctx: Context
 ) -> None:
     if target.kind != "edge":
         return
@@ -121,7 +121,7 @@ def _check_endpoints(
 
 
 def _check_required(
-    statement: ast.Insert, target: GraphType, missing: list[Property], ctx: Context
+    statement: ast.InsertStatement, target: GraphType, missing: list[Property], ctx: Context
 ) -> None:
     required = [p for p in missing if not p.type.nullable]
     if not required:
@@ -156,7 +156,7 @@ def _is(names: list[str]) -> str:
 
 
 def check_assignments(
-    statement: ast.Insert | ast.Update, target: GraphType, ctx: Context
+    statement: ast.InsertStatement | ast.UpdateStatement, target: GraphType, ctx: Context
 ) -> tuple[typed.Assignment, ...]:
     """All assignments of a statement that are in order."""
     found: list[typed.Assignment] = []
@@ -178,11 +178,14 @@ def check_assignments(
 
 
 def _column(
-    name: ast.Name, statement: ast.Insert | ast.Update, target: GraphType, ctx: Context
+    name: ast.Name,
+    statement: ast.InsertStatement | ast.UpdateStatement,
+    target: GraphType,
+    ctx: Context,
 ) -> tuple[str, PropertyType] | None:
     """The stored column that may be assigned under this name."""
     word = name.text
-    update = isinstance(statement, ast.Update)
+    update = isinstance(statement, ast.UpdateStatement)
     if word == "id" and word not in target.by_name:
         if target.kind == "node" and not target.key and not update:
             return "id", ID_TYPE

@@ -37,7 +37,7 @@ class _OutputColumn:
     at: ast.Projection
 
 
-def check_read(read: ast.Read, ctx: Context) -> typed.Read:
+def check_read(read: ast.ReadBody, ctx: Context) -> typed.Read:
     """A whole read. Only meaningful when nothing was reported."""
     pattern, place = check_match(read, ctx)
     columns = [_column(p, place) for p in read.projections]
@@ -169,7 +169,7 @@ class _Order:
     """The order keys of one read."""
 
     def __init__(
-        self, read: ast.Read, columns: list[_OutputColumn], aggregated: bool, place: MatchPlace
+        self, read: ast.ReadBody, columns: list[_OutputColumn], aggregated: bool, place: MatchPlace
     ) -> None:
         self._read = read
         self._columns = columns
@@ -271,7 +271,7 @@ class _Order:
 
 
 def _check_scores(
-    read: ast.Read,
+    read: ast.ReadBody,
     columns: list[_OutputColumn],
     order: list[typed.OrderKey | None],
     aggregated: bool,
@@ -299,7 +299,7 @@ def _check_scores(
         _check_not_grouped(read, aggregated, column.at.value.span, ctx)
 
 
-def _check_not_grouped(read: ast.Read, aggregated: bool, at: Span, ctx: Context) -> None:
+def _check_not_grouped(read: ast.ReadBody, aggregated: bool, at: Span, ctx: Context) -> None:
     if aggregated or read.distinct:
         why = "aggregates" if aggregated else "`distinct`"
         message = f"{ctx.quote(at)} ranks rows and does not go together with {why}"
@@ -335,7 +335,7 @@ def _row_count(expr: ast.Expr | None, word: str, ctx: Context) -> typed.Const | 
 # outputs -> [aggregates] -> typed aggregate
 
 
-def aggregate(expr: ast.Call, place: MatchPlace) -> typed.Aggregate | None:
+def aggregate(expr: ast.Call, place: MatchPlace) -> typed.AggregateCall | None:
     """One aggregate over one operand."""
     function = AGGREGATES[expr.function.text]
     if not arguments(expr, 1, 1, place.ctx):
@@ -347,7 +347,7 @@ def aggregate(expr: ast.Call, place: MatchPlace) -> typed.Aggregate | None:
     of = _result(function, operand.type, distinct=expr.distinct)
     if of is None:
         return _refuse(function, operand.type, written, expr.distinct, place.ctx)
-    return typed.Aggregate(function=function, operand=operand, distinct=expr.distinct, type=of)
+    return typed.AggregateCall(function=function, operand=operand, distinct=expr.distinct, type=of)
 
 
 def _result(

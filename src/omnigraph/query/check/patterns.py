@@ -32,7 +32,7 @@ BlockKind = Literal["optional", "not", "exists", "count"]
 Required = ast.Binding | ast.Traversal
 
 
-def check_match(read: ast.Read, ctx: Context) -> tuple[typed.Pattern, MatchPlace]:
+def check_match(read: ast.ReadBody, ctx: Context) -> tuple[typed.Pattern, MatchPlace]:
     """The pattern of a read, and the place in which its results are written."""
     scope, reports = Scope(ctx), ctx.reports
     ctx.reserve(n.text for n in _bound_names(read.clauses))
@@ -48,15 +48,15 @@ def check_match(read: ast.Read, ctx: Context) -> tuple[typed.Pattern, MatchPlace
 
 
 def _check_inner(ctx: Context) -> BlockCheck:
-    def check(expr: ast.Exists | ast.CountOf, outer: Scope) -> typed.Pattern:
-        kind: BlockKind = "exists" if isinstance(expr, ast.Exists) else "count"
+    def check(expr: ast.ExistsExpr | ast.CountExpr, outer: Scope) -> typed.Pattern:
+        kind: BlockKind = "exists" if isinstance(expr, ast.ExistsExpr) else "count"
         return check_block(expr, kind, outer, ctx)[0]
 
     return check
 
 
 def check_block(
-    block: ast.Exists | ast.CountOf | ast.Negation | ast.OptionalBlock,
+    block: ast.ExistsExpr | ast.CountExpr | ast.Negation | ast.OptionalBlock,
     kind: BlockKind,
     outer: Scope,
     ctx: Context,
@@ -229,8 +229,10 @@ class _Block:
             self._scope.coming.discard(name)
         return pattern
 
-    def _filters(self, clause: ast.Binding | ast.Traversal | ast.Filter) -> Iterator[typed.Expr]:
-        if isinstance(clause, ast.Filter):
+    def _filters(
+        self, clause: ast.Binding | ast.Traversal | ast.FilterClause
+    ) -> Iterator[typed.Expr]:
+        if isinstance(clause, ast.FilterClause):
             found = self._place.condition(clause.condition)
             if found is not None:
                 yield from conjuncts((found,))

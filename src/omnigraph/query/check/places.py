@@ -16,7 +16,7 @@ from omnigraph.query.check.expressions import AGGREGATES, Place, arguments
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import GraphType, PropertyType, Scalar
 
-BlockCheck = Callable[[ast.Exists | ast.CountOf, Scope], typed.Pattern]
+BlockCheck = Callable[[ast.ExistsExpr | ast.CountExpr, Scope], typed.Pattern]
 
 
 class MatchPlace(Place):
@@ -79,9 +79,9 @@ class MatchPlace(Place):
             hint=f"write `${owner}.{expr.name}`" if owner else f'a text is written "{expr.name}"',
         )
 
-    def block(self, expr: ast.Exists | ast.CountOf) -> typed.Expr:
+    def block(self, expr: ast.ExistsExpr | ast.CountExpr) -> typed.Expr:
         pattern = self._check_block(expr, self.scope)
-        if isinstance(expr, ast.Exists):
+        if isinstance(expr, ast.ExistsExpr):
             return typed.Exists(block=pattern)
         return typed.CountOf(block=pattern)
 
@@ -155,7 +155,7 @@ class TargetPlace(Place):
             return self.ctx.report(QueryCode.BLOB_READ, expr.span, message)
         return typed.Prop(variable="", column=column, type=of)
 
-    def block(self, expr: ast.Exists | ast.CountOf) -> None:
+    def block(self, expr: ast.ExistsExpr | ast.CountExpr) -> None:
         self._refuse(expr, "a block cannot stand in `where`")
 
     def text_test(self, expr: ast.Call) -> None:

@@ -18,12 +18,14 @@ from omnigraph.schema.catalog import Catalog, PropertyType, Scalar
 from omnigraph.schema.words import BASE_TYPES, TYPE_ALIASES, VECTOR_SIZE_MAX
 
 
-def check_query(query: ast.Query, catalog: Catalog, findings: QueryFindings) -> typed.Query | None:
+def check_query(
+    query: ast.QueryDecl, catalog: Catalog, findings: QueryFindings
+) -> typed.Query | None:
     """The query as it runs on this schema, or None after reporting everything wrong with it."""
     ctx = Context(catalog, findings)
     params = declare_params(query.params, ctx)
     notes = {a.name.text: a.value for a in query.annotations}
-    if isinstance(query.body, ast.Read):
+    if isinstance(query.body, ast.ReadBody):
         body = check_read(query.body, ctx)
     else:
         body = check_mutation(query.body, ctx)
@@ -56,7 +58,9 @@ _SCALARS = {str(s): s for s in Scalar if s is not Scalar.VECTOR}
 _NO_LIST = (Scalar.BLOB, Scalar.VECTOR)
 
 
-def declare_params(params: Iterable[ast.Param], ctx: Context) -> tuple[typed.ParamDecl, ...]:
+def declare_params(
+    params: Iterable[ast.ParamDefinition], ctx: Context
+) -> tuple[typed.ParamDecl, ...]:
     """Enter all parameters into the context."""
     declared: list[typed.ParamDecl] = []
     for param in params:
@@ -106,6 +110,6 @@ def _param_type(written: ast.ParamType, ctx: Context) -> PropertyType | None:
     )
 
 
-def unused(params: Iterable[ast.Param], ctx: Context) -> list[ast.Param]:
+def unused(params: Iterable[ast.ParamDefinition], ctx: Context) -> list[ast.ParamDefinition]:
     """Parameters that were declared and never read."""
     return [p for p in params if p.name.text not in ctx.used]

@@ -74,7 +74,7 @@ class Grouped:
             weights = weights[mask] if weights is not None else None
         return summed(of_row, weights, self.count)
 
-    def evaluate(self, call: typed.Aggregate, values: pa.Array) -> pa.Array:
+    def evaluate(self, call: typed.AggregateCall, values: pa.Array) -> pa.Array:
         """One aggregate; ``values`` are those of its operand."""
         valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
         if call.function == "count":
@@ -98,7 +98,7 @@ class Grouped:
         pairs = group([of_row, codes], len(codes))
         return np.bincount(of_row[pairs.first], minlength=self.count)
 
-    def _sum(self, call: typed.Aggregate, values: pa.Array, valid: Mask | None) -> pa.Array:
+    def _sum(self, call: typed.AggregateCall, values: pa.Array, valid: Mask | None) -> pa.Array:
         of_row, weights = self.groups.of_row, self._frame.weights
         present = values if valid is None else values.drop_null()
         numbers = numeric(present).astype(np.float64)
@@ -127,7 +127,7 @@ class Grouped:
                 found = np.where(beyond, small, found)
         return pa.array(found, pa.float64(), mask=empty)
 
-    def _extreme(self, call: typed.Aggregate, values: pa.Array, valid: Mask | None) -> pa.Array:
+    def _extreme(self, call: typed.AggregateCall, values: pa.Array, valid: Mask | None) -> pa.Array:
         """The row that holds the least or greatest value of each group, then its value."""
         ranks = sortable(values, descending=call.function == "max")
         rows = np.arange(len(ranks)) if valid is None else np.flatnonzero(valid)

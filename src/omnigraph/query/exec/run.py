@@ -244,7 +244,7 @@ class Run:
         if (counts := _plain_counts(plan.outputs, frame)) is not None:
             return self._table(plan.outputs, [whole_number(n) for n in counts])
         rows = FrameRows(frame, self)
-        keys = [o.value for o in plan.outputs if not isinstance(o.value, typed.Aggregate)]
+        keys = [o.value for o in plan.outputs if not isinstance(o.value, typed.AggregateCall)]
         values: dict[int, pa.Array] = {}
         codes: list[Index] = []
         for key in keys:
@@ -257,7 +257,7 @@ class Run:
         columns: list[pa.Array] = []
         for output in plan.outputs:
             expr = output.value
-            if isinstance(expr, typed.Aggregate):
+            if isinstance(expr, typed.AggregateCall):
                 columns.append(self._aggregated(expr, grouped, rows, frame))
             elif isinstance(expr, typed.Entity):
                 binding = frame.node(expr.variable).take(grouped.groups.first)
@@ -277,7 +277,7 @@ class Run:
         return self.world.node(source.type_name).row_count
 
     def _aggregated(
-        self, call: typed.Aggregate, grouped: Grouped, rows: FrameRows, frame: Frame
+        self, call: typed.AggregateCall, grouped: Grouped, rows: FrameRows, frame: Frame
     ) -> pa.Array:
         operand = call.operand
         if call.function == "count" and isinstance(operand, typed.Entity):
@@ -366,7 +366,7 @@ class Run:
 
 def _counts_rows(expr: typed.Expr) -> bool:
     """Whether an output is the number of rows."""
-    if not isinstance(expr, typed.Aggregate) or expr.function != "count" or expr.distinct:
+    if not isinstance(expr, typed.AggregateCall) or expr.function != "count" or expr.distinct:
         return False
     return expr.operand == ROW
 
@@ -376,7 +376,7 @@ def _plain_counts(outputs: tuple[typed.Output, ...], frame: Frame) -> list[int] 
     counts: list[int] = []
     for output in outputs:
         call = output.value
-        if not isinstance(call, typed.Aggregate) or call.function != "count":
+        if not isinstance(call, typed.AggregateCall) or call.function != "count":
             return None
         if _counts_rows(call):
             counts.append(frame.weight_sum())

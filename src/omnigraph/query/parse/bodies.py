@@ -216,18 +216,18 @@ class Bodies(Clauses):
             return self._update(word, type_name)
         where = self._where(word, type_name)
         span = word.span.to(self.cursor.last_span)
-        return ast.Delete(type_name=type_name, where=where, span=span)
+        return ast.DeleteStatement(type_name=type_name, where=where, span=span)
 
-    def _insert(self, word: Token, type_name: ast.Name) -> ast.Insert:
+    def _insert(self, word: Token, type_name: ast.Name) -> ast.InsertStatement:
         assignments = self._assignments(f"{word.text} {type_name.text}")
-        return ast.Insert(
+        return ast.InsertStatement(
             upsert=word.text == "upsert",
             type_name=type_name,
             assignments=assignments,
             span=word.span.to(self.cursor.last_span),
         )
 
-    def _update(self, word: Token, type_name: ast.Name) -> ast.Update:
+    def _update(self, word: Token, type_name: ast.Name) -> ast.UpdateStatement:
         hint = f"write `update {type_name.text} set {{ … }} where …`"
         if self.cursor.at_punct("{"):
             span = self.cursor.here.span
@@ -239,7 +239,9 @@ class Bodies(Clauses):
         assignments = self._assignments(f"update {type_name.text} set")
         where = self._where(word, type_name)
         span = word.span.to(self.cursor.last_span)
-        return ast.Update(type_name=type_name, assignments=assignments, where=where, span=span)
+        return ast.UpdateStatement(
+            type_name=type_name, assignments=assignments, where=where, span=span
+        )
 
     def _assignments(self, owner: str) -> tuple[ast.PropertyMatch, ...]:
         hint = f"values stand in braces: `{owner} {{ name: $name }}`"
@@ -266,7 +268,7 @@ class Bodies(Clauses):
     def _finished(self, draft: _Draft) -> ast.Body:
         span = draft.start.to(self.cursor.last_span)
         if not draft.reads:
-            return ast.Mutation(statements=tuple(draft.statements), span=span)
+            return ast.MutationBody(statements=tuple(draft.statements), span=span)
         token = self.cursor.here
         if not draft.complete:
             pass  # What is missing may be what could not be read.
@@ -274,7 +276,7 @@ class Bodies(Clauses):
             self._missing(SyntaxCode.RETURN_MISSING, token, "return { … }")
         elif "match" not in draft.parts:
             self._missing(SyntaxCode.UNEXPECTED_TOKEN, token, "match { … }")
-        return ast.Read(
+        return ast.ReadBody(
             clauses=draft.clauses,
             projections=draft.projections,
             distinct=draft.distinct,

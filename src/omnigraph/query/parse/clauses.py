@@ -52,7 +52,7 @@ class Clauses(Expressions):
             if self._at_bare_variable():
                 return self._binding() if following.is_punct(":") else self._traversal()
         condition = self.expression()
-        return ast.Filter(condition=condition, span=token.span.to(self.cursor.last_span))
+        return ast.FilterClause(condition=condition, span=token.span.to(self.cursor.last_span))
 
     def _pass_over_where(self) -> None:
         while self.cursor.at_word("where") and self.cursor.peek().text not in COMPARISONS:

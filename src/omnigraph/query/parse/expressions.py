@@ -55,7 +55,7 @@ class Expressions(ParserState, ABC):
                 alternatives.append([self._test()])
             else:
                 break
-        return _joined(ast.Or, [_joined(ast.And, tests) for tests in alternatives])
+        return _joined(ast.OrExpr, [_joined(ast.AndExpr, tests) for tests in alternatives])
 
     # -- tests -----------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Expressions(ParserState, ABC):
         found = self._compared(self._operand(), start)
         self._refuse_continuation()
         for word in reversed(negations):
-            found = ast.Not(operand=found, span=word.span.to(self.cursor.last_span))
+            found = ast.NotExpr(operand=found, span=word.span.to(self.cursor.last_span))
         self.leave(len(negations))
         return found
 
@@ -100,10 +100,10 @@ class Expressions(ParserState, ABC):
             return self._compare(op, left, start)
         return left
 
-    def _compare(self, op: ast.CompareOp, left: ast.Expr, start: Span) -> ast.Compare:
+    def _compare(self, op: ast.CompareOp, left: ast.Expr, start: Span) -> ast.CompareExpr:
         right = self._operand()
         span = start.to(self.cursor.last_span)
-        return ast.Compare(op=op, left=left, right=right, span=span)
+        return ast.CompareExpr(op=op, left=left, right=right, span=span)
 
     def _operator(self) -> ast.CompareOp:
         first = self.cursor.take()
@@ -119,12 +119,12 @@ class Expressions(ParserState, ABC):
         self.complain(SyntaxCode.FOREIGN_OPERATOR, span, message, hint=f"write `{meant}`")
         return meant
 
-    def _null_test(self, operand: ast.Expr, start: Span) -> ast.IsNull:
+    def _null_test(self, operand: ast.Expr, start: Span) -> ast.IsNullExpr:
         negated = self._accept_word("not")
         if not self._accept_word("null"):
             self.fail("`null`" if negated else "`null` or `not null`", hint="compare with `=`")
         span = start.to(self.cursor.last_span)
-        return ast.IsNull(operand=operand, negated=negated, span=span)
+        return ast.IsNullExpr(operand=operand, negated=negated, span=span)
 
     def _membership(self, operand: ast.Expr, start: Span, *, negated: bool) -> ast.In:
         values = self._operand()
@@ -224,13 +224,13 @@ class Expressions(ParserState, ABC):
         directed = following.is_word("asc") or following.is_word("desc")
         return directed and (self.cursor.peek(2).is_punct(",") or self.cursor.peek(2).is_punct("}"))
 
-    def _counted(self, word: Token) -> ast.Exists | ast.CountOf:
+    def _counted(self, word: Token) -> ast.ExistsExpr | ast.CountExpr:
         self.cursor.take()
         clauses = self.clauses(word.text)
         span = word.span.to(self.cursor.last_span)
         if word.text == "exists":
-            return ast.Exists(clauses=clauses, span=span)
-        return ast.CountOf(clauses=clauses, span=span)
+            return ast.ExistsExpr(clauses=clauses, span=span)
+        return ast.CountExpr(clauses=clauses, span=span)
 
     def _date(self, word: Token) -> ast.DateLiteral | ast.DateTimeLiteral:
         self.cursor.take()
@@ -350,7 +350,7 @@ class Expressions(ParserState, ABC):
         return following.kind is not TokenKind.END
 
 
-def _joined(kind: type[ast.And] | type[ast.Or], operands: list[ast.Expr]) -> ast.Expr:
+def _joined(kind: type[ast.AndExpr] | type[ast.OrExpr], operands: list[ast.Expr]) -> ast.Expr:
     if len(operands) == 1:
         return operands[0]
     return kind(operands=tuple(operands), span=operands[0].span.to(operands[-1].span))

@@ -21,7 +21,7 @@ class Queries(Bodies):
     """Reads a text from its first token to its last."""
 
     def file(self) -> ast.QueryFile:
-        queries: list[ast.Query] = []
+        queries: list[ast.QueryDecl] = []
         if self.cursor.at_end and not self.findings.diagnostics:
             hint = "write `query name() { match { … } return { … } }`"
             here = self.cursor.here.span
@@ -37,7 +37,7 @@ class Queries(Bodies):
                 self.skip_to(self.at_query)
         return ast.QueryFile(queries=tuple(queries))
 
-    def _entry(self, *, first: bool) -> ast.Query:
+    def _entry(self, *, first: bool) -> ast.QueryDecl:
         token = self.cursor.here
         if self._at_header():
             return self._query(self.cursor.take())
@@ -69,18 +69,18 @@ class Queries(Bodies):
         self.complain(SyntaxCode.NO_QUERY, token.span, f"unexpected {token}", hint=hint)
         return True
 
-    def _bare_body(self) -> ast.Query:
+    def _bare_body(self) -> ast.QueryDecl:
         body = self.body()
         if self.at_query():
             token = self.cursor.here
             self.complain(SyntaxCode.NO_QUERY, token.span, "unexpected `query`", hint=_ALONE)
-        return ast.Query(name=None, params=(), annotations=(), body=body, span=body.span)
+        return ast.QueryDecl(name=None, params=(), annotations=(), body=body, span=body.span)
 
     # -- named queries ---------------------------------------------------------------------------
 
-    def _query(self, word: Token) -> ast.Query:
+    def _query(self, word: Token) -> ast.QueryDecl:
         name = self.name("the name of the query")
-        params: tuple[ast.Param, ...] = ()
+        params: tuple[ast.ParamDefinition, ...] = ()
         annotations: tuple[ast.QueryAnnotation, ...] = ()
         depth = self.depth
         try:
@@ -95,7 +95,9 @@ class Queries(Bodies):
             self.fail("`{`")
         body = self._braced_body(name)
         span = word.span.to(self.cursor.last_span)
-        return ast.Query(name=name, params=params, annotations=annotations, body=body, span=span)
+        return ast.QueryDecl(
+            name=name, params=params, annotations=annotations, body=body, span=span
+        )
 
     def _at_body_or_query(self) -> bool:
         return self.cursor.at_punct("{") or self.at_query()
@@ -113,7 +115,7 @@ class Queries(Bodies):
             self.not_closed(opener, f"query {name.text}(…)")
         return body
 
-    def _params(self, name: ast.Name) -> tuple[ast.Param, ...]:
+    def _params(self, name: ast.Name) -> tuple[ast.ParamDefinition, ...]:
         if self.cursor.at_punct("{") or self.cursor.at_punct("@"):
             hint = f"a query without parameters is written `query {name.text}() {{ … }}`"
             token = self.cursor.here
@@ -125,11 +127,11 @@ class Queries(Bodies):
         self.cursor.expect_punct("(")
         return self.listed(self._param, ")")
 
-    def _param(self) -> ast.Param:
+    def _param(self) -> ast.ParamDefinition:
         name = self.variable("a parameter such as `$name: String`")
         self.cursor.expect_punct(":", hint=f"every parameter has a type: `${name.text}: String`")
         kind = self._param_type()
-        return ast.Param(name=name, type=kind, span=name.span.to(kind.span))
+        return ast.ParamDefinition(name=name, type=kind, span=name.span.to(kind.span))
 
     def _param_type(self) -> ast.ParamType:
         start = self.cursor.here

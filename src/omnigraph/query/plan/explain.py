@@ -203,7 +203,7 @@ def _call(expr: typed.Expr) -> str:
             return f"nearest(${variable}.{column}, {text(query)})"
         case typed.Rrf(arms=arms, k=k):
             return f"rrf({', '.join(map(text, arms))}, {text(k)})"
-        case typed.Aggregate(function=function, operand=operand, distinct=distinct):
+        case typed.AggregateCall(function=function, operand=operand, distinct=distinct):
             inside = "rows" if isinstance(operand, typed.Const) else text(operand)
             return f"{function}({'distinct ' if distinct else ''}{inside})"
         case _:

@@ -203,7 +203,7 @@ def project(low: Lowering, step: steps.Project, names: list[str], scope: Lowered
 def counts_rows(step: Aggregate) -> bool:
     """Whether an output changes when a row comes twice."""
     return any(
-        isinstance(o.value, typed.Aggregate)
+        isinstance(o.value, typed.AggregateCall)
         and not o.value.distinct
         and o.value.function in ("count", "sum", "avg")
         for o in step.outputs
@@ -220,7 +220,7 @@ def aggregate(low: Lowering, step: Aggregate, names: list[str]) -> DataFrame:
     made: list[Column] = []
     for output, name in zip(step.outputs, names, strict=True):
         expr, operand = output.value, low.sources.fresh("operand")
-        if isinstance(expr, typed.Aggregate):
+        if isinstance(expr, typed.AggregateCall):
             given.append(_operand(low, expressions, expr.operand).alias(operand))
             made.append(_Call(expr, operand, frame.weight).column().alias(name))
             continue
@@ -252,7 +252,7 @@ def _grouped(rows: DataFrame, keys: list[str], made: list[Column], names: list[s
 class _Call:
     """One aggregate over a column of operands, in rows that may stand for many."""
 
-    call: typed.Aggregate
+    call: typed.AggregateCall
     operand: str
     weight: str | None
 

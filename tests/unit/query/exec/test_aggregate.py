@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.query.exec.aggregate import Grouped, codes_of
-from omnigraph.query.typed import Aggregate, Prop
+from omnigraph.query.typed import AggregateCall, Prop
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
 
@@ -28,7 +28,7 @@ NUMBERS = (Scalar.I32, Scalar.F64)
 """Sums of these few are exact in any order; extremes are tested with the others."""
 
 
-def call(function: str, scalar: Scalar, *, distinct: bool = False) -> Aggregate:
+def call(function: str, scalar: Scalar, *, distinct: bool = False) -> AggregateCall:
     kind = PropertyType(scalar=scalar, nullable=True)
     result = {
         "count": PropertyType(scalar=Scalar.I64),
@@ -36,7 +36,7 @@ def call(function: str, scalar: Scalar, *, distinct: bool = False) -> Aggregate:
         "avg": PropertyType(scalar=Scalar.F64, nullable=True),
     }.get(function, kind)
     operand = Prop(variable="v", column="p", type=kind)
-    return Aggregate(function=function, operand=operand, distinct=distinct, type=result)
+    return AggregateCall(function=function, operand=operand, distinct=distinct, type=result)
 
 
 @st.composite

@@ -27,8 +27,7 @@ from omnigraph.query.plan.nodes import (
     with_inputs,
 )
 from omnigraph.query.plan.rules.planning import Planning
-from omnigraph.query.typed import Aggregate as Call
-from omnigraph.query.typed import Expr, variables
+from omnigraph.query.typed import AggregateCall, Expr, variables
 
 
 def compact_dead_variables(plan: Plan, planning: Planning) -> Plan:
@@ -58,7 +57,11 @@ def _walk(plan: Plan) -> Plan:
 
 def _counts(expr: Expr) -> bool:
     """Whether an output changes when a row comes twice."""
-    return isinstance(expr, Call) and not expr.distinct and expr.function in ("count", "sum", "avg")
+    return (
+        isinstance(expr, AggregateCall)
+        and not expr.distinct
+        and expr.function in ("count", "sum", "avg")
+    )
 
 
 def _needed(expressions: Iterable[Expr]) -> frozenset[str]:

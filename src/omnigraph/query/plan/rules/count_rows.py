@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from omnigraph.query.plan.nodes import Aggregate, Plan
 from omnigraph.query.plan.rules.planning import Planning, bottom_up
-from omnigraph.query.typed import BOOL, Const, Entity, Expr, Output, Prop
-from omnigraph.query.typed import Aggregate as Call
+from omnigraph.query.typed import BOOL, AggregateCall, Const, Entity, Expr, Output, Prop
 
 ROW = Const(value=True, type=BOOL)
 """Something that every row has."""
@@ -27,7 +26,7 @@ def count_rows_not_entities(plan: Plan, _: Planning) -> Plan:
 
 def _counted(output: Output) -> Output:
     call = output.value
-    if not isinstance(call, Call) or call.function != "count" or call.distinct:
+    if not isinstance(call, AggregateCall) or call.function != "count" or call.distinct:
         return output
     if not _always_there(call.operand):
         return output

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from omnigraph.query.plan.nodes import Aggregate, Degrees, Expand, Plan, Semi
 from omnigraph.query.plan.rules.planning import Planning, bottom_up
-from omnigraph.query.typed import Aggregate as Call
-from omnigraph.query.typed import variables
+from omnigraph.query.typed import AggregateCall, variables
 
 
 def count_by_degrees(plan: Plan, planning: Planning) -> Plan:
@@ -32,7 +31,7 @@ def count_by_degrees(plan: Plan, planning: Planning) -> Plan:
 
 def _weighs(step: Aggregate) -> bool:
     """Every function is one that weights do not confuse: all are, grouping included."""
-    return any(isinstance(o.value, Call) for o in step.outputs)
+    return any(isinstance(o.value, AggregateCall) for o in step.outputs)
 
 
 def _by_degree(step: Expand, needed: frozenset[str]) -> Degrees | None:
