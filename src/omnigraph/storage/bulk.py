@@ -23,7 +23,8 @@ from omnigraph.storage.layout import FILE_FORMAT, physical_schema, physical_tabl
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import open_pinned
-from omnigraph.storage.row_changes import RowIds, identify
+from omnigraph.storage.row_changes import identify
+from omnigraph.storage.rows import RowIds
 
 
 def write_partition(

@@ -35,7 +35,8 @@ from omnigraph.storage.indexing import (
 )
 from omnigraph.storage.layout import FILE_FORMAT, Fragment
 from omnigraph.storage.namespace import StagingNamespace
-from omnigraph.storage.row_changes import RowIds, identify
+from omnigraph.storage.row_changes import identify
+from omnigraph.storage.rows import RowIds
 from omnigraph.storage.tables import Table, is_blob
 
 FRAGMENT_ROWS_MAX = 1 << 20

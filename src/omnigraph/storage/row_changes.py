@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.fragment import RowIdSequence
@@ -30,10 +29,7 @@ from omnigraph.storage.layout import (
     Offsets,
     Positions,
 )
-
-RowIds = npt.NDArray[np.uint64]
-PICKED_FRACTION = 16
-"""From one row in so many on a scan is faster than picking."""
+from omnigraph.storage.rows import RowIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +48,6 @@ def match(rows: pa.Table, places: Positions, ids: pa.Array | pa.ChunkedArray) ->
     own = pc.index_in(ids, value_set=rows.column("id").combine_chunks())
     known = pc.is_in(rows.column("id"), value_set=one_array(ids))
     return Matched(replacing=rows.take(own), places=places, new=rows.filter(pc.invert(known)))
-
-
-def row_ids(dataset: LanceDataset, places: Positions, row_count: int) -> RowIds:
-    """The identity of the rows at these positions, ascending."""
-    if len(places) * PICKED_FRACTION < row_count:
-        return dataset.take(pa.array(places), columns=["_rowid"])["_rowid"].to_numpy()
-    scanner = dataset.scanner(columns=[], with_row_id=True, scan_in_order=True)
-    return scanner.to_table()["_rowid"].to_numpy()[places]
 
 
 def identify(fragments: Sequence[Any], ids: RowIds) -> None:

@@ -43,7 +43,8 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.names import ManifestFile, TableVersion
 from omnigraph.storage.namespace import StagingNamespace, own_session, verify_indexes
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.row_changes import deletion, identify, match, replacement, row_ids
+from omnigraph.storage.row_changes import deletion, identify, match, replacement
+from omnigraph.storage.rows import row_ids
 from omnigraph.storage.table_memory import ColumnCache, seeded_columns
 from omnigraph.storage.tables import Table
 
@@ -264,7 +265,7 @@ class TableStore:
         if len(places):
             replacing = self.write_files(path, found.replacing, base)
             with translated(f"reading {path}", referenced=True):
-                identify(replacing.fragments, row_ids(base.dataset, places, base.row_count))
+                identify(replacing.fragments, row_ids(base.dataset, base.layout, places))
             files.append(replacing)
         if found.new.num_rows:
             files.append(self.write_files(path, found.new, base))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ from omnigraph.storage.layout import Fragment, Layout, Positions, data_files, in
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.namespace import StagingNamespace, Succession
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.row_changes import PICKED_FRACTION
+from omnigraph.storage.rows import is_blob, read_rows
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -97,8 +96,7 @@ class Table:
     def take(self, positions: Sequence[int] | Positions, columns: Sequence[str]) -> pa.Table:
         """Some rows by their positions, read from the files; blobs as plain bytes."""
         with translated(f"reading rows of {self.name.path}", referenced=True):
-            places = np.asarray(positions, np.int64)
-            return read_rows(self.dataset, places, columns, self.row_count)
+            return read_rows(self.dataset, self.layout, np.asarray(positions, np.int64), columns)
 
     def positions(self, column: str, values: pa.Array) -> Positions:
         """Where ``column`` is one of ``values``, ascending."""
@@ -206,64 +204,3 @@ class Table:
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
         return pa.schema([self.dataset.schema.field(n) for n in names]).empty_table()
-
-
-# -- rows ------------------------------------------------------------------------------------------
-# Some rows of a table version, whole: images for a change that keeps what it does not touch.
-#
-# Few rows are picked one by one, many come out of a scan. Blobs are stored apart from their rows
-# and are read apart: a scan that skips most rows must not read their blobs.
-
-
-def read_rows(
-    dataset: Any, positions: Positions, columns: Sequence[str], row_count: int
-) -> pa.Table:
-    """The rows at these positions, in this order, blobs as plain bytes."""
-    blobs = {name for name in columns if is_blob(dataset.schema.field(name))}
-    plain = [name for name in columns if name not in blobs]
-    found = _read_plain(dataset, positions, plain, row_count) if plain else None
-    arrays: list[pa.Array | pa.ChunkedArray] = []
-    fields: list[pa.Field] = []
-    for name in columns:
-        field = dataset.schema.field(name)
-        if found is not None and name not in blobs:
-            arrays.append(found.column(name))
-        else:
-            arrays.append(_read_blobs(dataset, positions, name))
-            field = pa.field(name, pa.large_binary(), nullable=field.nullable)
-        fields.append(field)
-    return pa.table(arrays, schema=pa.schema(fields))
-
-
-def is_blob(field: pa.Field) -> bool:
-    """Whether a stored column holds blobs."""
-    return getattr(field.type, "extension_name", None) == "lance.blob.v2"
-
-
-def _read_plain(
-    dataset: Any, positions: Positions, columns: Sequence[str], row_count: int
-) -> pa.Table:
-    names = list(columns)
-    if not len(positions):
-        return pa.schema([dataset.schema.field(n) for n in names]).empty_table()
-    if len(positions) * PICKED_FRACTION < row_count:
-        return dataset.take(pa.array(positions), columns=names)
-    ascending, places = np.unique(positions, return_inverse=True)
-    wanted = np.zeros(row_count, np.bool_)
-    wanted[ascending] = True
-    batches: list[pa.RecordBatch] = []
-    start = 0
-    for batch in dataset.scanner(columns=names, scan_in_order=True).to_batches():
-        batches.append(batch.filter(pa.array(wanted[start : start + batch.num_rows])))
-        start += batch.num_rows
-    rows = pa.Table.from_batches(batches)
-    if len(ascending) == len(positions) and np.array_equal(ascending, positions):
-        return rows
-    return rows.take(pa.array(places))
-
-
-def _read_blobs(dataset: Any, positions: Positions, column: str) -> pa.Array:
-    if not len(positions):
-        return pa.array([], pa.large_binary())
-    found = dataset.read_blobs(column, indices=positions.tolist(), preserve_order=True)
-    return pa.array([content for _, content in found], pa.large_binary())
