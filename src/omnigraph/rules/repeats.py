@@ -16,25 +16,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.hashes import BLOCK_ROWS, MULTIPLIER, Hashes, every_word, mix, words_before
 from omnigraph.rules.findings import Positions
 
-Hashes = npt.NDArray[np.uint64]
-
-_BLOCK_ROWS = 1 << 15
-"""Rows hashed at once: small enough that the intermediate arrays stay in the cache."""
 _EXACT_ROWS_MAX = 4096
 """So few rows are compared by value straight away."""
 _WORDS_MAX = 4
 """Eight-byte words hashed from the end of a string, where ids differ; long ones add their head."""
 HASHED_BYTES = 8 * _WORDS_MAX + 8
 """A string of at most so many bytes is hashed as a whole."""
-_MULTIPLIERS = tuple(
-    np.uint64(m) for m in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
-)
+_MULTIPLIERS = tuple(np.uint64(m) for m in (MULTIPLIER, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9))
 """Odd numbers that spread a hash over slots, one per round."""
 
 
@@ -163,7 +157,7 @@ def _hash_rows(columns: Sequence[pa.ChunkedArray], longest: int | None = None) -
         start, reach = 0, _longest(column) if longest is None else longest
         for chunk in comparable(column).chunks:
             part = total[start : start + len(chunk)]
-            _mix(part, _hash_chunk(chunk, reach))
+            mix(part, _hash_chunk(chunk, reach))
             start += len(chunk)
     return total
 
@@ -174,12 +168,6 @@ def _longest(column: pa.ChunkedArray) -> int:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return 0
     return pc.max(pc.binary_length(column)).as_py() or 0
-
-
-def _mix(hashes: Hashes, words: Hashes) -> None:
-    hashes ^= words
-    hashes *= _MULTIPLIERS[0]
-    hashes ^= hashes >> np.uint64(32)
 
 
 def _hash_chunk(chunk: pa.Array, longest: int) -> Hashes:
@@ -202,37 +190,15 @@ def _hash_strings(chunk: pa.Array, longest: int, offset_type: np.dtype[Any]) -> 
         return out
     offsets = np.frombuffer(offset_buffer, dtype=offset_type)
     offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
-    octets = np.frombuffer(byte_buffer, dtype=np.uint8)
-    if len(octets) < 8:
-        octets = np.append(octets, np.zeros(8, dtype=np.uint8))
-    # One little-endian word starting at every byte, so that a string's words are one gather each.
-    words = np.lib.stride_tricks.as_strided(
-        octets[:8].view(np.uint64), shape=(len(octets) - 7,), strides=(1,)
-    )
-    for start in range(0, len(chunk), _BLOCK_ROWS):
-        ends = offsets[start + 1 : start + _BLOCK_ROWS + 1].astype(np.int64)
+    words = every_word(byte_buffer)
+    for start in range(0, len(chunk), BLOCK_ROWS):
+        ends = offsets[start + 1 : start + BLOCK_ROWS + 1].astype(np.int64)
         lengths = ends - offsets[start : start + len(ends)]
         hashes = out[start : start + len(ends)]
         hashes[:] = lengths
         for word in range(1, min(-(-longest // 8), _WORDS_MAX) + 1):
-            _mix(hashes, _words_before(words, ends, lengths, 8 * word))
+            mix(hashes, words_before(words, ends, lengths, 8 * word))
         if longest > 8 * _WORDS_MAX:
             reach = np.minimum(lengths, 8)
-            _mix(hashes, _words_before(words, ends - lengths + reach, reach, 8))
+            mix(hashes, words_before(words, ends - lengths + reach, reach, 8))
     return out
-
-
-def _words_before(
-    words: Hashes, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], distance: int
-) -> Hashes:
-    """The word ``distance`` bytes before each end, without the bytes of the string before it."""
-    starts = ends - distance
-    if starts[0] < 0:
-        # Only at the start of the buffer: read from byte 0 and move the bytes to their place.
-        missing = np.maximum(-starts, 0)
-        found = words[np.maximum(starts, 0)] << (8 * missing).astype(np.uint64)
-    else:
-        found = words[starts]
-    # NumPy defines a shift by 64 or more as zero: a string that ended earlier adds nothing.
-    found >>= (8 * np.maximum(distance - lengths, 0)).astype(np.uint64)
-    return found

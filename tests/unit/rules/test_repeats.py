@@ -26,7 +26,7 @@ TEXTS = st.one_of(
 def exact_rows_max(request, monkeypatch):
     """Both ways through the search, on inputs of any size."""
     monkeypatch.setattr(repeats, "_EXACT_ROWS_MAX", 10_000 if request.param == "by value" else 0)
-    monkeypatch.setattr(repeats, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(repeats, "BLOCK_ROWS", 3)
 
 
 def expected(*columns):

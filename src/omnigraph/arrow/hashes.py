@@ -1,0 +1,106 @@
+"""Hashes of texts, by arrays: the same in every process, so that they may be kept in files.
+
+A text is read as words of eight bytes from its end, where ids differ. ``text_hashes`` reads all of
+it; ``stable_hashes`` of ``omnigraph.rules.repeats`` stops after a few words.
+"""
+
+from __future__ import annotations
+
+import sys
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Hashes = npt.NDArray[np.uint64]
+
+MULTIPLIER = 0x9E3779B97F4A7C15
+"""An odd number whose multiples spread evenly over 64 bits."""
+BLOCK_ROWS = 1 << 15
+"""Rows hashed at once: small enough that the intermediate arrays stay in the cache."""
+LONG_BYTES = 512
+"""Texts beyond this are hashed one by one."""
+_WORD_BITS = (1 << 64) - 1
+
+
+def text_hashes(texts: pa.StringArray) -> Hashes:
+    """A number for each text, equal where the texts are; nulls are not expected."""
+    out = np.zeros(len(texts), np.uint64)
+    _, offset_buffer, byte_buffer = texts.buffers()
+    if not len(texts) or byte_buffer is None or not byte_buffer.size:
+        return out
+    offsets = np.frombuffer(offset_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    words = every_word(byte_buffer)
+    for start in range(0, len(texts), BLOCK_ROWS):
+        bounds = offsets[start : start + BLOCK_ROWS + 1].astype(np.int64)
+        _hash_block(words, bounds[1:], np.diff(bounds), out[start : start + len(bounds) - 1])
+    for row in np.flatnonzero(np.diff(offsets) > LONG_BYTES).tolist():
+        out[row] = text_hash(texts[row].as_py())
+    return out
+
+
+def text_hash(text: str) -> int:
+    """The same number for one text."""
+    octets = text.encode()
+    if len(octets) > LONG_BYTES:
+        return int.from_bytes(blake2b(octets, digest_size=8).digest(), "little")
+    number = len(octets)
+    for end in range(len(octets), 0, -8):
+        number ^= int.from_bytes(octets[max(0, end - 8) : end], "little")
+        number = (number * MULTIPLIER) & _WORD_BITS
+        number ^= number >> 32
+    return number
+
+
+def _hash_block(
+    words: Hashes, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], out: Hashes
+) -> None:
+    out[:] = lengths
+    longest = min(int(lengths.max(initial=0)), LONG_BYTES)
+    shortest = int(lengths.min(initial=0))
+    for distance in range(8, longest + 8, 8):
+        if shortest > distance - 8:
+            mix(out, words_before(words, ends, lengths, distance))
+            continue
+        rows = np.flatnonzero(lengths > distance - 8)
+        some = out[rows]
+        mix(some, words_before(words, ends[rows], lengths[rows], distance))
+        out[rows] = some
+
+
+def mix(hashes: Hashes, words: Hashes) -> None:
+    """Take one more word into each hash."""
+    hashes ^= words
+    hashes *= np.uint64(MULTIPLIER)
+    hashes ^= hashes >> np.uint64(32)
+
+
+def every_word(buffer: pa.Buffer) -> Hashes:
+    """One little-endian word starting at every byte, so that a text's words are one gather each."""
+    octets = np.frombuffer(buffer, dtype=np.uint8)
+    if len(octets) < 8:
+        octets = np.append(octets, np.zeros(8, dtype=np.uint8))
+    first: npt.NDArray[Any] = octets[:8].view(np.uint64)
+    return np.lib.stride_tricks.as_strided(first, shape=(len(octets) - 7,), strides=(1,))
+
+
+def words_before(
+    words: Hashes, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], distance: int
+) -> Hashes:
+    """The word ``distance`` bytes before each end, without the bytes of the text before it."""
+    starts = ends - distance
+    if starts[0] < 0:
+        # Only at the start of the buffer: read from byte 0 and move the bytes to their place.
+        missing = np.maximum(-starts, 0)
+        found = words[np.maximum(starts, 0)] << (8 * missing).astype(np.uint64)
+    else:
+        found = words[starts]
+    # NumPy defines a shift by 64 or more as zero: a text that ended earlier adds nothing.
+    found >>= (8 * np.maximum(distance - lengths, 0)).astype(np.uint64)
+    return found
+
+
+if sys.byteorder != "little":
+    raise ImportError("hashes read texts as little-endian words")
