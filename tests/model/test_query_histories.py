@@ -2,12 +2,13 @@
 
 The other random test asks small graphs that were loaded at once, where most of what makes large
 graphs fast never runs. Here graphs come in several commits, are emptied and filled again, and are
-updated; the sizes from which the engine takes another way are drawn at random, and so are the cache
-and the columns that claim to be indexed. The past is asked too.
+updated; the sizes from which the engine takes another way are drawn at random, and so are the caches
+in memory and on disk and the columns that claim to be indexed. The past is asked too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.exec import aggregate, columns, expand, frame, join, order, world
 from omnigraph.query.params import bind
-from omnigraph.query.topology import edges, vertices
+from omnigraph.query.topology import edge_parts, edges, id_table, sorting, vertices
 from omnigraph.storage import compact, staging, table_memory, tables
 from omnigraph.testing.clock import ManualClock
 from support.examples import examples
@@ -32,12 +33,20 @@ from support.random_graphs import RandomGraph, graphs
 from support.random_queries import RandomQuery, cases
 from support.random_worlds import NOW, WORLDS, RandomWorld
 
-BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
-    (vertices, "FEW", (0, 1, 2, 2_000)),
-    (vertices, "SCANS_PER_INDEX", (0, 1, 8)),
+BOUNDS: tuple[tuple[Any, str, tuple[float, ...]], ...] = (
+    (vertices, "FEW", (0, 1, 2, 16)),
+    (vertices, "SCANS_PER_TABLE", (0, 1, 8)),
+    (vertices, "SCANNED_MAX", (0, 2_000)),
+    (vertices, "RECENT_MAX", (0, 2, 16_000)),
     (vertices, "ASKED_MAX", (1, 100_000)),
+    (vertices, "GROUP_ROWS", (1, 3, 1 << 20)),
+    (id_table, "BLOCK_ROWS", (1, 1 << 17)),
+    (id_table, "ROUNDS_MAX", (1, 256)),
+    (edge_parts, "SAVED_EDGES_MIN", (0, 0, 4, 100_000)),
+    (edges, "PIECEWISE_MIN", (0, 1 << 20)),
+    (sorting, "BUCKET_EDGES", (1, 3, 1 << 17)),
     (edges, "SMALL_CHANGE_MIN", (0, 2, 1_000)),
-    (edges, "VERSIONS_MAX", (1, 2, 4)),
+    (edges, "BYTES_MAX", (0, 1_000, 1 << 30)),
     (join, "SHARE_MIN", (1, 2, 32)),
     (columns, "FEW_ROWS", (1, 2, 2_000)),
     (columns, "REPEATS_MIN", (1, 4)),
@@ -54,6 +63,8 @@ BOUNDS: tuple[tuple[Any, str, tuple[int, ...]], ...] = (
     (aggregate, "DENSE", (0, 1, 4)),
     (aggregate, "DENSE_MIN", (0, 1 << 20)),
     (world, "LOOKUP_BATCH", (1, 2, 10_000)),
+    (world, "SCANNED_EDGES_MIN", (0, 200_000)),
+    (world, "SCAN_COST", (0, 0.2)),
     (world, "LOOKUP_COST", (0, 1, 40)),
     (world, "LOOKUP_START_COST", (0, 1, 6_000)),
     (table_memory, "KNOWN_CHUNKS_MAX", (1, 64)),
@@ -70,10 +81,14 @@ MODES = ("auto", "indexed", "csr")
 class History:
     """One graph on its way, with the dice that decide about it."""
 
-    def __init__(self, graph: omnigraph.Graph, patch: pytest.MonkeyPatch, seed: int) -> None:
-        self.graph = graph
+    def __init__(self, place: Path, schema: str, patch: pytest.MonkeyPatch, seed: int) -> None:
+        self._clock = ManualClock()
+        self.graph = omnigraph.init(place, schema, clock=self._clock)
         self.dice = random.Random(seed)
         self._patch = patch
+
+    def close(self) -> None:
+        self.graph.close()
 
     def load(self, rows: RandomGraph, size: int) -> None:
         for part in parts(rows, size):
@@ -100,6 +115,10 @@ class History:
     def check(
         self, queries: list[RandomQuery], expected: NaiveGraph, commit: str | None = None
     ) -> None:
+        if self.dice.random() < 0.3:
+            # Like another process: it knows nothing but what is on disk.
+            self.graph.close()
+            self.graph = omnigraph.open(self.graph.uri, clock=self._clock)
         for query in queries:
             note(f"{query.text}\nparams = {query.params}")
             (compiled,) = compile_queries(query.text, self.graph.catalog)
@@ -133,13 +152,14 @@ def test_any_history_with_any_bounds(world_: RandomWorld, data: st.DataObject) -
         patch.setenv(columns.CACHE_VARIABLE, dice.choice(CACHES))
         if indexed := dice.choice(INDEXED):
             patch.setattr(tables.Table, "indexed_columns", frozenset(indexed))
-        with omnigraph.init(Path(folder) / "g", world_.schema, clock=ManualClock()) as graph:
-            history = History(graph, patch, seed)
+        patch.setenv("OMNIGRAPH_CACHE_DIR", dice.choice((folder, "off")))
+        history = History(Path(folder) / "g", world_.schema, patch, seed)
+        with contextlib.closing(history):
             before = None
             if other.source:
                 history.load(other, dice.choice((4, 100)))
                 history.check(queries, other.naive)
-                before = graph.commits(limit=1)[0].id
+                before = history.graph.commits(limit=1)[0].id
                 history.empty(other)
             history.load(case.graph, dice.choice((3, 100)))
             history.check(queries, case.graph.naive)

@@ -25,11 +25,12 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
+from omnigraph.query.exec.caches import Caches, TraversalMode
 from omnigraph.query.exec.evaluate import Values
-from omnigraph.query.exec.limits import Guard, Limits
+from omnigraph.query.exec.limits import Guard, Limits, topology_files
 from omnigraph.query.exec.rank import SearchedText, Searcher, index_notices, searched
 from omnigraph.query.exec.run import Run
-from omnigraph.query.exec.world import Caches, TraversalMode, World
+from omnigraph.query.exec.world import World
 from omnigraph.query.params import bind
 from omnigraph.query.plan.explain import Profile, StepNotes, explain, indented
 from omnigraph.query.plan.nodes import Plan
@@ -97,7 +98,7 @@ class QueryEngine:
         self._embedder = embedder
         self._prepared: OrderedDict[tuple[str, str | None, str], PreparedQuery] = OrderedDict()
         self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
-        self._caches = Caches(cache_bytes)
+        self._caches = Caches(cache_bytes, topology_files(repository.location.uri))
         self._limits = limits or Limits.of(None, None)
         self._lock = RLock()
 

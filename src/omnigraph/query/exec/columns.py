@@ -48,6 +48,11 @@ FEW_ROWS = 2_000
 T = TypeVar("T")
 
 
+def fetch_cost(rows: int, requests: int = 1) -> int:
+    """What fetching single rows costs, in rows that a scan reads meanwhile."""
+    return requests * FETCH_COST + rows * FETCHED_ROW_COST
+
+
 class Column:
     """One whole column of one version."""
 
@@ -203,7 +208,7 @@ class TableColumns:
 
     def _worth_whole(self, name: str, count: int) -> bool:
         """Whether to read the column: single rows are fetched until that has cost as much."""
-        cost = self._fetch_cost.get(name, 0) + FETCH_COST + count * FETCHED_ROW_COST
+        cost = self._fetch_cost.get(name, 0) + fetch_cost(count)
         self._fetch_cost[name] = cost
         small = self._size(name) <= SMALL_BYTES
         return (small or cost >= self.row_count) and self.fits(name)

@@ -9,15 +9,21 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from omnigraph.clock import Clock
 from omnigraph.errors import LimitError, UsageError
+from omnigraph.query.topology.array_files import ArrayFiles
+from omnigraph.query.topology.saved import TopologyFiles
 
 MEMORY_DEFAULT = 4 << 30
 MEMORY_VARIABLE = "OMNIGRAPH_QUERY_MEMORY"
 TIMEOUT_VARIABLE = "OMNIGRAPH_QUERY_TIMEOUT"
 CACHE_DEFAULT = 1 << 30
 CACHE_VARIABLE = "OMNIGRAPH_CACHE_BYTES"
+DISK_DEFAULT = 16 << 30
+DISK_VARIABLE = "OMNIGRAPH_DISK_CACHE_BYTES"
+FOLDER_VARIABLE = "OMNIGRAPH_CACHE_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,17 @@ def _from_environment(name: str, default: float | None) -> float | None:
 def cache_bytes() -> int:
     """How much derived state an open graph may keep for its queries."""
     return whole_from_environment(CACHE_VARIABLE, CACHE_DEFAULT)
+
+
+def topology_files(graph: str) -> TopologyFiles | None:
+    """Where derived state of a graph is kept on disk; None if that is not wanted."""
+    said = os.environ.get(FOLDER_VARIABLE)
+    bytes_max = whole_from_environment(DISK_VARIABLE, DISK_DEFAULT)
+    if said in ("", "off") or bytes_max <= 0:
+        return None
+    base = said or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(base).expanduser() / ("topology" if said else "omnigraph/topology")
+    return TopologyFiles(ArrayFiles(folder, bytes_max), graph)
 
 
 def whole_from_environment(name: str, default: int) -> int:

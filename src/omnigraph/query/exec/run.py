@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.deadline import asking
 from omnigraph.errors import InternalError, ParameterError
 from omnigraph.query import typed
 from omnigraph.query.exec import expand as traversal
@@ -63,7 +64,8 @@ class Run:
     def result(self, plan: Plan) -> pa.Table:
         """The rows of a whole query."""
         try:
-            made = self._step(plan)
+            with asking(self.guard.check_time):
+                made = self._step(plan)
         except RecursionError:
             raise too_deep() from None
         if not isinstance(made, pa.Table):

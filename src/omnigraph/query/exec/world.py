@@ -8,9 +8,7 @@ It decides between the two arms of a traversal. *Lookup* asks Lance for the edge
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import cached_property
 from threading import RLock
 from typing import Generic, TypeVar
@@ -18,22 +16,21 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import CorruptionError, UsageError
+from omnigraph.deadline import look
+from omnigraph.errors import CorruptionError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
+from omnigraph.query.exec.caches import Caches, TraversalMode
 from omnigraph.query.exec.columns import (
-    FETCH_COST,
-    FETCHED_ROW_COST,
-    KeptColumn,
     TableColumns,
-    TextIndexes,
     contiguous,
+    fetch_cost,
 )
 from omnigraph.query.exec.outputs import plain, result_schema
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
-from omnigraph.query.topology.edges import EdgeTopology, Side
+from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Scalar
@@ -42,73 +39,18 @@ from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
 T = TypeVar("T", NodeType, EdgeType)
-MODE_VARIABLE = "OMNIGRAPH_TRAVERSAL_MODE"
 SCHEMAS_MAX = 512
 LOOKUP_BATCH = 10_000
 """Ids in one condition; more are asked in several."""
 LOOKUP_COST = 40
 """Edges that an adjacency takes in while a lookup fetches one."""
+SCANNED_EDGES_MIN = 200_000
+"""Fewer edges without an index are taken in at once."""
+SCAN_COST = 0.2
+"""The same for a scan that looks at one edge, where there is no index."""
 LOOKUP_START_COST = 6_000
 """The same for the lookup itself, however little it finds: 1.4 ms against 0.24 µs an edge
 (docs/dev/benchmarks.md, "The same question again")."""
-
-
-class TraversalMode(StrEnum):
-    """Which arm carries traversals."""
-
-    AUTO = "auto"
-    INDEXED = "indexed"
-    CSR = "csr"
-
-    @staticmethod
-    def chosen() -> TraversalMode:
-        """From the environment."""
-        text = os.environ.get(MODE_VARIABLE)
-        if not text:
-            return TraversalMode.AUTO
-        try:
-            return TraversalMode(text)
-        except ValueError:
-            raise UsageError(
-                f"{MODE_VARIABLE} is {text!r}", hint="use auto, indexed or csr"
-            ) from None
-
-
-class Caches:
-    """Derived state of one graph, shared by all its snapshots."""
-
-    def __init__(self, bytes_max: int | None = None) -> None:
-        self.kept = KeptColumn(bytes_max)
-        self.texts = TextIndexes()
-        self._spaces: dict[str, VertexSpace] = {}
-        self._edges: dict[str, EdgeTopology] = {}
-        self._lookup_costs: dict[tuple[str, str], float] = {}
-        """What finding rows by an index has cost so far, in rows that a scan would have read."""
-        self._lock = RLock()
-
-    def asks_index(self, table_path: str, column: str, row_count: int) -> bool:
-        """Whether an index is asked: until it has cost as much as reading the column once."""
-        return self._lookup_costs.get((table_path, column), 0.0) < row_count
-
-    def add_lookup(self, table_path: str, column: str, rows: int) -> None:
-        """An index was asked, and found so many rows."""
-        with self._lock:
-            cost = self._lookup_costs.get((table_path, column), 0.0)
-            self._lookup_costs[table_path, column] = cost + FETCH_COST + rows * FETCHED_ROW_COST
-
-    def space(self, node: NodeType) -> VertexSpace:
-        """The numbers of a node type's ids."""
-        with self._lock:
-            return self._spaces.setdefault(node.table_path, VertexSpace())
-
-    def edges(self, edge: EdgeType, source: NodeType, target: NodeType) -> EdgeTopology:
-        """What is known of an edge type's edges."""
-        with self._lock:
-            found = self._edges.get(edge.table_path)
-            if found is None:
-                found = EdgeTopology(self.space(source), self.space(target))
-                self._edges[edge.table_path] = found
-            return found
 
 
 class World:
@@ -187,10 +129,17 @@ class NodeTable(_TypeTable[NodeType]):
 
     def __init__(self, world: World, node: NodeType) -> None:
         super().__init__(world, node)
-        self.space = world.caches.space(node)
         self._found: dict[int, int] = {}
         """Rows of single vertices, as far as they were looked up."""
         self._outside: dict[IndexSpec, int] = {}
+
+    @cached_property
+    def space(self) -> VertexSpace:
+        """The numbers of ids; those that another process has saved, if there are some."""
+        space = self._world.caches.space(self.type)
+        if self.columns.table is not None:
+            space.load(self.columns.table)
+        return space
 
     @cached_property
     def all_rows(self) -> Positions:
@@ -225,9 +174,8 @@ class NodeTable(_TypeTable[NodeType]):
         """Whether the ids of all nodes are in memory."""
         return "pinned" in self.__dict__
 
-    @property
-    def whole(self) -> bool:
-        """Whether ids are resolved in memory, all of them, and not by lookups."""
+    def whole(self, count: int) -> bool:
+        """Whether so many ids are resolved by the numbers of all, and not by lookups."""
         if "pinned" in self.__dict__ or self._world.mode is TraversalMode.CSR:
             return True
         table = self.columns.table
@@ -235,7 +183,17 @@ class NodeTable(_TypeTable[NodeType]):
             return True
         if self._world.mode is TraversalMode.INDEXED:
             return False
-        return self.columns.fits("id") and not self.asks_index({"id"})
+        if self.space.covers(table):
+            return True
+        lookups = -(-count // LOOKUP_BATCH)
+        cost = fetch_cost(count, lookups)
+        if "id" not in table.indexed_columns:
+            if self.columns.fits("id"):
+                return True
+            cost += int(lookups * self.row_count * SCAN_COST)
+        return not self._world.caches.asks_index(
+            self.type.table_path, "id", self.row_count, more=cost
+        )
 
     def rows_outside(self, column: str, kind: IndexKind) -> int:
         """Rows that no built index of this kind covers; looked up once."""
@@ -269,7 +227,11 @@ class NodeTable(_TypeTable[NodeType]):
 
     def rows_of(self, vertices: Vertices) -> Positions:
         """Positions of nodes. That each exists is what every write checks."""
-        rows = self.pinned.rows(vertices) if self.whole else self._look_up_rows(vertices)
+        rows = (
+            self.pinned.rows(vertices)
+            if self.whole(len(vertices))
+            else self._look_up_rows(vertices)
+        )
         if len(rows) and rows.min() < 0:
             lost = vertices[(rows < 0) & (vertices >= 0)]
             if len(lost):
@@ -282,7 +244,7 @@ class NodeTable(_TypeTable[NodeType]):
 
     def vertices_of(self, rows: Positions) -> Vertices:
         """Numbers of positions."""
-        if self.whole:
+        if self.whole(len(rows)):
             return self.pinned.vertices(rows)
         present = rows >= 0
         vertices = np.full(len(rows), NOTHING, np.int64)
@@ -293,14 +255,14 @@ class NodeTable(_TypeTable[NodeType]):
 
     def find(self, ids: Sequence[str]) -> Positions:
         """Positions of ids, each once, in storage order; absent ones are left out."""
-        if len(ids) == 1 and self.whole:
+        if len(ids) == 1 and self.whole(1):
             # Nothing but integers: a lookup by key is mostly this.
             row = self.pinned.row(self.space.number_of(ids[0]))
             return np.array([row] if row >= 0 else [], np.int64)
         wanted: pa.StringArray = pa.array(list(dict.fromkeys(ids)), pa.string())
         if self.columns.table is None or not len(wanted):
             return np.empty(0, np.int64)
-        if self.whole:
+        if self.whole(len(wanted)):
             pinned = self.pinned
             vertices = self.space.find(wanted)
             rows = pinned.rows(vertices[vertices >= 0])
@@ -317,6 +279,7 @@ class NodeTable(_TypeTable[NodeType]):
         rows: list[Positions] = []
         texts: list[pa.Array] = []
         for start in range(0, len(ids), LOOKUP_BATCH):
+            look("looking up nodes")
             found = table.among("id", ids.slice(start, LOOKUP_BATCH), ["id"])
             rows.append(table.layout.positions(_addresses(found)))
             texts += found["id"].chunks
@@ -371,12 +334,12 @@ class EdgeTable(_TypeTable[EdgeType]):
         table = self.columns.table
         if table is None or not self.row_count:
             return _small(Pairs.none(), per_edge=per_edge)
+        ends = (self.source, self.target)
+        empty = [end for end in ends if len(end.space) == 0]
         if self._by_adjacency(table, side, len(origins), per_edge=per_edge):
-            if not self.topology.has(table.name, side, per_edge=per_edge):
-                for end in (self.source, self.target):
-                    # Numbers in the order of rows make later steps cheap.
-                    if len(end.space) == 0 and end.columns.fits("id"):
-                        _ = end.pinned
+            for end in empty:
+                # Numbers in the order of rows make later steps cheap.
+                _ = end.pinned
             found = self.topology.adjacency(table, side, per_edge=per_edge)
             self._whole[side, per_edge] = found
             return found
@@ -388,17 +351,18 @@ class EdgeTable(_TypeTable[EdgeType]):
             return True
         if mode is not TraversalMode.AUTO:
             return mode is TraversalMode.CSR
-        if self.topology.has(table.name, side, per_edge=per_edge):
+        if self.topology.has(table, side, per_edge=per_edge):
             return True
-        if not (self.columns.fits("src") and self.columns.fits("dst")):
-            return False
         needed = {"out": {"src"}, "in": {"dst"}, "both": {"src", "dst"}}[side]
-        if not needed <= table.indexed_columns:
-            return True
         # Lookups until they have cost as much as the adjacency would have (ski rental): the sum is
         # at most twice what the better of the two would have been.
         degree = self.row_count / max(1, self.ends(side)[0].row_count)
-        self.topology.lookup_cost += len(needed) * LOOKUP_START_COST
+        start = LOOKUP_START_COST
+        if not needed <= table.indexed_columns:
+            if self.row_count < SCANNED_EDGES_MIN:
+                return True
+            start = max(start, int(self.row_count * SCAN_COST))
+        self.topology.lookup_cost += len(needed) * start
         self.topology.lookup_cost += origins * (1 + degree) * LOOKUP_COST
         return self.topology.lookup_cost >= self.row_count
 
@@ -421,6 +385,7 @@ class EdgeTable(_TypeTable[EdgeType]):
     def _fetch(self, table: Table, column: str, ids: pa.StringArray) -> Pairs:
         parts: list[Pairs] = []
         for start in range(0, len(ids), LOOKUP_BATCH):
+            look("looking up edges")
             found = table.among(column, ids.slice(start, LOOKUP_BATCH), ["src", "dst"])
             parts.append(
                 Pairs(

@@ -74,6 +74,8 @@ class Adjacency:
     """Where each origin's keys start, one more for the end. None for few edges."""
     parallel: bool = False
     """Whether two edges were folded into one pair."""
+    mapped: bool = False
+    """Whether the arrays are those of a file, which takes no memory of its own."""
 
     @staticmethod
     def of_pairs(pairs: Pairs, *, vertices: int | None = None) -> Adjacency:
@@ -99,6 +101,9 @@ class Adjacency:
 
     @property
     def nbytes(self) -> int:
+        """Memory that it alone takes."""
+        if self.mapped:
+            return 0
         arrays = (self.keys, self.addresses, self.pointers)
         return sum(a.nbytes for a in arrays if a is not None)
 

@@ -1,55 +1,40 @@
 """The adjacency of an edge table, kept from version to version.
 
-    edge table -> pairs of numbers, per file -> [adjacency of one version]
+    edge table -> ends in numbers, per file -> [adjacency of one version]
 
-Files never change, so their edges are turned into numbers once. A newer version differs from a
-known one by files and deletions: if it differs little, the adjacency is changed in place of being
-made anew (a copy of arrays; nothing is read but the new files).
+A newer version differs from a known one by files and deletions: if it differs little, the adjacency
+is changed in place of being made anew (a copy of arrays; nothing is read but the new files). That
+of a large table is made in a file, where other processes find it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
-from omnigraph.query.topology.vertices import VertexSpace, Vertices
+from omnigraph.query.topology.array_files import ArrayFile
+from omnigraph.query.topology.edge_parts import EdgeParts
+from omnigraph.query.topology.saved import layout_of, names_of, understood
+from omnigraph.query.topology.sorting import fill_sorted, fold_repeats
 from omnigraph.storage.layout import Fragment, Layout, Offsets
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.tables import Table
 
 Side = Literal["out", "in", "both"]
-VERSIONS_MAX = 4
-"""Versions of one table whose adjacency is kept: branches, a little history."""
+BYTES_MAX = 1 << 30
+"""Adjacencies of older versions, of branches and of history are kept up to this size."""
 SMALL_CHANGE = 0.05
 """Up to this part of the edges a change is folded in; beyond, sorting anew is as good."""
 SMALL_CHANGE_MIN = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    pairs: Pairs
-    offsets: Offsets | None
-
-    def has(self, live: Offsets | None) -> bool:
-        if self.offsets is None:
-            return True
-        return live is not None and bool(np.isin(live, self.offsets, assume_unique=True).all())
-
-    def live(self, live: Offsets | None) -> Pairs:
-        if live is None or (self.offsets is not None and len(self.offsets) == len(live)):
-            return self.pairs
-        places = live if self.offsets is None else np.searchsorted(self.offsets, live)
-        keep = np.zeros(len(self.pairs), np.bool_)
-        keep[places] = True
-        return self.pairs.select(keep)
+PIECEWISE_MIN = 1 << 20
+"""So many edges are sorted piece by piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +44,20 @@ class _Known:
     layout: Layout
     made: dict[tuple[Side, bool], Adjacency]
 
+    @property
+    def nbytes(self) -> int:
+        return sum(adjacency.nbytes for adjacency in self.made.values())
+
 
 class EdgeTopology:
     """Everything known about the edges of one table."""
 
-    def __init__(self, sources: VertexSpace, targets: VertexSpace) -> None:
-        self._sources = sources
-        self._targets = targets
-        self._parts: dict[tuple[str, ...], _Part] = {}
-        self._versions: OrderedDict[TableVersion, _Known] = OrderedDict()
+    def __init__(self, parts: EdgeParts) -> None:
+        self._parts = parts
+        self._versions: OrderedDict[TableVersion | str, _Known] = OrderedDict()
+        """By the version, or by where it was found on disk."""
+        self._sought: set[tuple[TableVersion, Side, bool]] = set()
+        """What was looked for on disk."""
         self._lock = RLock()
         self.lookup_cost = 0.0
         """What lookups have cost so far, in edges that an adjacency would have taken in."""
@@ -75,43 +65,133 @@ class EdgeTopology:
         """How often an adjacency was sorted from all edges."""
         self.refreshes = 0
         """How often one was derived from that of another version."""
+        self.loads = 0
+        """How often one was found on disk."""
 
-    def has(self, name: TableVersion, side: Side, *, per_edge: bool) -> bool:
-        """Whether this adjacency is there already."""
+    def has(self, table: Table, side: Side, *, per_edge: bool) -> bool:
+        """Whether this adjacency is there already, in memory or, for this very state, on disk."""
         with self._lock:
-            known = self._versions.get(name)
+            known = self._versions.get(table.name)
+            if known is not None and (side, per_edge) in known.made:
+                return True
+            self._load(table, side, per_edge=per_edge)
+            known = self._versions.get(table.name)
             return known is not None and (side, per_edge) in known.made
 
     def adjacency(self, table: Table, side: Side, *, per_edge: bool) -> Adjacency:
         """The adjacency of one version, seen from one side."""
         with self._lock:
-            known = self._versions.get(table.name)
-            if known is None:
-                known = _Known(layout=table.layout, made={})
-                self._versions[table.name] = known
-                while len(self._versions) > VERSIONS_MAX:
-                    self._versions.popitem(last=False)
-                self._forget_parts(known)
-            self._versions.move_to_end(table.name)
+            self._load(table, side, per_edge=per_edge)
+            known = self._known(table)
             found = known.made.get((side, per_edge))
             if found is None:
                 found = self._derive(table, known, side, per_edge=per_edge)
                 if found is None:
                     found = self._build(table, side, per_edge=per_edge)
                 known.made[side, per_edge] = found
+                self._forget(known)
             return found
 
+    def _known(self, table: Table) -> _Known:
+        known = self._versions.get(table.name)
+        if known is None:
+            known = _Known(layout=table.layout, made={})
+            self._versions[table.name] = known
+        self._versions.move_to_end(table.name)
+        return known
+
+    def _forget(self, newest: _Known) -> None:
+        """Keep of older versions what fits, and of files those that some kept version has."""
+        size = sum(known.nbytes for known in self._versions.values())
+        while size > BYTES_MAX and len(self._versions) > 1:
+            _, dropped = self._versions.popitem(last=False)
+            size -= dropped.nbytes
+        versions = (*self._versions.values(), newest)
+        self._parts.keep({f.files for known in versions for f in known.layout.fragments})
+
     def _vertices(self, side: Side) -> int:
+        sources, targets = len(self._parts.sources), len(self._parts.targets)
         if side == "both":
-            return max(len(self._sources), len(self._targets))
-        return len(self._sources) if side == "out" else len(self._targets)
+            return max(sources, targets)
+        return sources if side == "out" else targets
+
+    # -- making ----------------------------------------------------------------------------------
 
     def _build(self, table: Table, side: Side, *, per_edge: bool) -> Adjacency:
         self.builds += 1
-        self._read(table, table.layout.fragments)
-        pairs = Pairs.join([self._live(table, f) for f in table.layout.fragments])
-        make: Callable[..., Adjacency] = Adjacency.of_edges if per_edge else Adjacency.of_pairs
-        return make(_seen_from(pairs, side), vertices=self._vertices(side))
+        layout = table.layout
+        self._parts.read(table, layout.fragments)
+        if layout.row_count < PIECEWISE_MIN and not self._parts.saves(layout.row_count):
+            pairs = Pairs.join([self._parts.live(layout, f) for f in layout.fragments])
+            make: Callable[..., Adjacency] = Adjacency.of_edges if per_edge else Adjacency.of_pairs
+            return make(_seen_from(pairs, side), vertices=self._vertices(side))
+        return self._build_piecewise(layout, side, per_edge=per_edge)
+
+    def _build_piecewise(self, layout: Layout, side: Side, *, per_edge: bool) -> Adjacency:
+        def piece(fragment: Fragment) -> Pairs:
+            return _seen_from(self._parts.live(layout, fragment), side)
+
+        pieces = [partial(piece, f) for f in layout.fragments]
+        count = sum(len(p()) for p in pieces) if side == "both" else layout.row_count
+        counts = {"keys": count, "pointers": self._vertices(side) + 1}
+        if per_edge:
+            counts["addresses"] = count
+        files, path = self._parts.files, self._parts.path
+        ends = self._parts.saved_ends() if self._parts.saves(layout.row_count) else None
+        new = None
+        if files is not None and ends is not None:
+            shapes = {name: (np.int64, n) for name, n in counts.items()}
+            new = files.create(path, _kind(side, per_edge=per_edge), shapes, layout)
+        arrays: Mapping[str, Any] = (
+            new.arrays if new else {name: np.empty(n, np.int64) for name, n in counts.items()}
+        )
+        keys, pointers, addresses = arrays["keys"], arrays["pointers"], arrays.get("addresses")
+        try:
+            fill_sorted(pieces, keys, addresses, pointers)
+            kept = len(keys) if per_edge else fold_repeats(keys, pointers)
+            if new is not None and files is not None and ends is not None:
+                meta = {"ends": names_of(ends), "kept": kept}
+                files.publish(new, path, layout, meta)
+        except BaseException:
+            if new is not None:
+                new.discard()
+            raise
+        return Adjacency(
+            keys=keys[:kept],
+            addresses=addresses,
+            pointers=pointers,
+            parallel=kept < len(keys),
+            mapped=new is not None,
+        )
+
+    # -- on disk ---------------------------------------------------------------------------------
+
+    def _load(self, table: Table, side: Side, *, per_edge: bool) -> None:
+        """Take what another process has saved: of this state, else of one that is near it."""
+        files = self._parts.files
+        wanted: tuple[TableVersion, Side, bool] = (table.name, side, per_edge)
+        if files is None or wanted in self._sought or not self._parts.saves(table.row_count):
+            return
+        if any((side, per_edge) in known.made for known in self._versions.values()):
+            return
+        self._sought.add(wanted)
+        for file in files.saved(self._parts.path, _kind(side, per_edge=per_edge)):
+            if not understood(file, self._parts.dictionaries):
+                continue
+            layout = layout_of(file)
+            same = layout.fragments == table.layout.fragments
+            if not same and self._size(table, layout) is None:
+                continue
+            self.loads += 1
+            if same:
+                known = self._known(table)
+            else:
+                known = _Known(layout=layout, made={})
+                self._versions[f"on disk, {self.loads}"] = known
+            known.made[side, per_edge] = _mapped(file)
+            return
+
+    # -- following -------------------------------------------------------------------------------
 
     def _derive(
         self, table: Table, known: _Known, side: Side, *, per_edge: bool
@@ -121,7 +201,7 @@ class EdgeTopology:
             base = other.made.get((side, per_edge))
             if base is None or other is known:
                 continue
-            change = self._difference(table, other.layout, len(base.keys))
+            change = self._difference(table, other.layout)
             if change is None:
                 continue
             removed, added = (_seen_from(p, side) for p in change)
@@ -131,79 +211,70 @@ class EdgeTopology:
                 return changed
         return None
 
-    def _difference(self, table: Table, before: Layout, edges: int) -> tuple[Pairs, Pairs] | None:
-        """Edges gone and come since that version; None if they are too many."""
-        small = max(SMALL_CHANGE_MIN, int(edges * SMALL_CHANGE))
+    def _size(self, table: Table, before: Layout) -> int | None:
+        """How many edges have come and gone since that version; None if that is not little."""
         old = {f.files: f for f in before.fragments}
         new = {f.files: f for f in table.layout.fragments}
-        fresh = [f for files, f in new.items() if files not in old]
+        size = sum(f.live_rows for files, f in new.items() if files not in old)
+        for files, was in old.items():
+            left = new[files].live_rows if files in new else 0
+            if left > was.live_rows:
+                return None
+            size += was.live_rows - left
+        small = max(SMALL_CHANGE_MIN, int(before.row_count * SMALL_CHANGE))
+        return None if size > small else size
+
+    def _difference(self, table: Table, before: Layout) -> tuple[Pairs, Pairs] | None:
+        """Edges gone and come since that version; None if they are too many."""
+        if self._size(table, before) is None:
+            return None
+        layout, parts = table.layout, self._parts
+        old = {f.files: f for f in before.fragments}
+        new = {f.files: f for f in layout.fragments}
         lost = [f for files, f in old.items() if files not in new]
         cut = [(old[files], f) for files, f in new.items() if files in old and f != old[files]]
-        size = sum(f.live_rows for f in [*fresh, *lost])
-        size += sum(was.live_rows - now.live_rows for was, now in cut)
-        if size > small or any(now.live_rows > was.live_rows for was, now in cut):
+        if any(was.id != now.id for was, now in cut):
             return None
-        if not all(self._has(before, f) for f in [*lost, *(was for was, _ in cut)]):
+        touched = [*lost, *(was for was, _ in cut)]
+        parts.read_known(before, touched)
+        if not all(parts.has(before, f) for f in touched):
             return None
-        removed = [self._parts[f.files].live(before.offsets(f)) for f in lost]
+        removed = [parts.live(before, f) for f in lost]
         for was, now in cut:
-            hidden = self._cut(table.layout, before, was, now)
+            hidden = self._cut(layout, before, was, now)
             if hidden is None:
                 return None
             removed.append(hidden)
-        self._read(table, fresh)
-        return Pairs.join(removed), Pairs.join([self._live(table, f) for f in fresh])
+        fresh = [f for files, f in new.items() if files not in old]
+        parts.read(table, fresh)
+        return Pairs.join(removed), Pairs.join([parts.live(layout, f) for f in fresh])
 
     def _cut(self, layout: Layout, before: Layout, was: Fragment, now: Fragment) -> Pairs | None:
         """Edges of a file that a newer deletion hides; None if it also shows some again.
 
         Two branches delete on their own: neither deletion is then the newer one.
         """
-        part = self._parts[now.files]
         gone = np.zeros(now.physical_rows, np.bool_)
         gone[_all_or(before.offsets(was))] = True
         if not gone[_all_or(layout.offsets(now))].all():
             return None
         gone[_all_or(layout.offsets(now))] = False
-        return part.pairs.select(gone if part.offsets is None else gone[part.offsets])
+        return self._parts.at(now, gone)
 
-    def _has(self, layout: Layout, fragment: Fragment) -> bool:
-        """Whether every live edge of a file is known in numbers."""
-        part = self._parts.get(fragment.files)
-        return part is not None and part.has(layout.offsets(fragment))
 
-    def _live(self, table: Table, fragment: Fragment) -> Pairs:
-        return self._parts[fragment.files].live(table.layout.offsets(fragment))
+def _kind(side: Side, *, per_edge: bool) -> str:
+    return f"{side}-{'edges' if per_edge else 'pairs'}"
 
-    def _read(self, table: Table, fragments: tuple[Fragment, ...] | list[Fragment]) -> None:
-        """Turn the edges of files not seen before into numbers."""
-        layout = table.layout
-        missing = [f for f in fragments if not self._has(layout, f)]
-        if not missing:
-            return
-        columns = table.fragment_columns(missing, ["src", "dst"])
-        joined = [_joined([part[i] for part in columns]) for i in (0, 1)]
-        sources, targets = _in_parallel(
-            lambda: self._sources.intern(joined[0]), lambda: self._targets.intern(joined[1])
-        )
-        start = 0
-        for fragment in missing:
-            end = start + fragment.live_rows
-            self._parts[fragment.files] = _Part(
-                pairs=Pairs(
-                    sources=sources[start:end],
-                    targets=targets[start:end],
-                    addresses=layout.addresses(fragment),
-                ),
-                offsets=layout.offsets(fragment),
-            )
-            start = end
 
-    def _forget_parts(self, newest: _Known) -> None:
-        """Keep only files that some kept version has."""
-        used = {f.files for k in (*self._versions.values(), newest) for f in k.layout.fragments}
-        for files in [f for f in self._parts if f not in used]:
-            del self._parts[files]
+def _mapped(file: ArrayFile) -> Adjacency:
+    keys, kept = file.arrays["keys"], file.meta["kept"]
+    return Adjacency(
+        keys=keys[:kept],
+        addresses=file.arrays.get("addresses"),
+        pointers=file.arrays["pointers"],
+        parallel=kept < len(keys),
+        mapped=True,
+    )
 
 
 def _seen_from(pairs: Pairs, side: Side) -> Pairs:
@@ -216,17 +287,5 @@ def _seen_from(pairs: Pairs, side: Side) -> Pairs:
     return Pairs.join([pairs, other])
 
 
-def _joined(columns: list[pa.ChunkedArray]) -> pa.StringArray:
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
-
-
 def _all_or(live: Offsets | None) -> Offsets | slice:
     return slice(None) if live is None else live
-
-
-def _in_parallel(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Vertices, Vertices]:
-    with ThreadPoolExecutor(1, thread_name_prefix="omnigraph-topology") as pool:
-        ahead = pool.submit(first)
-        later = second()
-        return ahead.result(), later

@@ -9,6 +9,7 @@ nothing about existence; ``PinnedVertices`` maps them to the rows of one version
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import RLock
 
@@ -17,26 +18,40 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.storage.layout import Fragment, Offsets, Positions
+from omnigraph.query.topology.id_table import IdTable
+from omnigraph.query.topology.saved import Dictionary, SavedVertices, TopologyFiles
+from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
 from omnigraph.storage.tables import Table
 
 Vertices = npt.NDArray[np.int64]
 NOTHING = -1
-FEW = 2_000
+FEW = 16
 """Up to so many ids are looked up one by one; more go through one vectorised pass."""
+SCANNED_MAX = 2_000
+"""More ids than this are worth a hash table at once."""
+RECENT_MAX = 16_000
+"""So many new ids are kept in a dict before the table of all is made anew."""
 ASKED_MAX = 100_000
-SCANS_PER_INDEX = 8
-"""An index by hash costs about as much as so many scans of all ids."""
+GROUP_ROWS = 1 << 20
+"""Rows whose ids are in memory as texts at once, while they get their numbers."""
+SCANS_PER_TABLE = 8
+"""A hash table of all ids costs about as much as so many scans of them."""
 
 
 class VertexSpace:
     """An append-only dictionary of the ids of one node table."""
 
-    def __init__(self) -> None:
+    def __init__(self, table_path: str = "", files: TopologyFiles | None = None) -> None:
+        self._path = table_path
+        self._files = files
+        self._dictionary: Dictionary | None = None
+        """What of it is on disk."""
         self._chunks: list[pa.StringArray] = []
         self._count = 0
         self._joined: pa.StringArray | None = None
-        self._hashes = _HashIndex()
+        self._table = IdTable.build(_NO_IDS)
+        """The first ids by hash; those that came later are in ``_recent``, or in neither."""
+        self._recent: dict[str, int] = {}
         self._scans = 0
         self._parts: dict[tuple[str, ...], _VertexPart] = {}
         self._asked: dict[str, int] = {}
@@ -75,19 +90,25 @@ class VertexSpace:
 
     def find(self, ids: pa.StringArray) -> Vertices:
         """Numbers of ids; ``NOTHING`` for those never seen."""
-        if len(ids) > FEW:
-            # Outside the lock: the two ends of an edge table are looked up side by side.
-            return _numbers(pc.index_in(ids, value_set=self.ids))
         with self._lock:
-            if self._count == 0:
-                return np.full(len(ids), NOTHING, np.int64)
-            if self._hashes.covered < self._count and self._scans < SCANS_PER_INDEX:
-                self._scans += 1
-                return self._scan(ids)
-            if self._hashes.covered < self._count:
-                self._hashes.extend(self.ids)
-                self._scans = 0
-            return self._hashes.find(ids.to_pylist(), self.ids)
+            if len(self._table) + len(self._recent) < self._count:
+                if len(ids) <= SCANNED_MAX and self._scans < SCANS_PER_TABLE:
+                    self._scans += 1
+                    return self._scan(ids)
+                self._table, self._recent, self._scans = IdTable.build(self.ids), {}, 0
+            table, recent = self._table, self._recent
+        # Outside the lock: the two ends of an edge table are looked up side by side.
+        if len(ids) <= FEW:
+            texts = ids.to_pylist()
+            return np.array(
+                [recent.get(x, NOTHING) if (n := table.find_one(x)) < 0 else n for x in texts],
+                np.int64,
+            )
+        found = table.find(ids)
+        if recent:
+            for row in np.flatnonzero(found < 0).tolist():
+                found[row] = recent.get(ids[row].as_py(), NOTHING)
+        return found
 
     def _scan(self, ids: pa.StringArray) -> Vertices:
         if len(ids) == 1:
@@ -118,44 +139,144 @@ class VertexSpace:
         start = self._count
         self._chunks.append(ids)
         self._count += len(ids)
-        if self._hashes.covered == start and start > 0:
-            self._hashes.extend_small(ids, start)
+        known = len(self._table) + len(self._recent) == start and start > 0
+        if known and len(ids) + len(self._recent) <= RECENT_MAX:
+            self._recent.update(zip(ids.to_pylist(), range(start, self._count), strict=True))
         return np.arange(start, self._count, dtype=np.int64)
+
+    # -- rows of a version -----------------------------------------------------------------------
 
     def rows(self, table: Table) -> PinnedVertices:
         """Which row of this version each number has."""
         with self._lock:
+            self.load(table)
             layout = table.layout
-            missing = [f for f in layout.fragments if not self._covers(f, table)]
-            if missing:
-                self._read(table, missing)
-            parts = [self._parts[f.files].narrowed(layout.offsets(f)) for f in layout.fragments]
-            numbers = np.concatenate(parts) if parts else np.empty(0, np.int64)
-            return PinnedVertices.of(numbers, self._count)
+            missing = [f for f in layout.fragments if not self._covers(f, layout)]
+            # Ids of one version are unique, so the first version needs no search for repeats.
+            fresh = self._count == 0
+            for group in in_groups(missing):
+                self._read(table, group, fresh=fresh)
+            return self._pinned(layout)
 
-    def _read(self, table: Table, fragments: list[Fragment]) -> None:
+    def covers(self, table: Table) -> bool:
+        """Whether the numbers of all rows are known, so that nothing has to be read for them."""
+        with self._lock:
+            self.load(table)
+            return all(self._covers(f, table.layout) for f in table.layout.fragments)
+
+    def _pinned(self, layout: Layout) -> PinnedVertices:
+        parts = [self._parts[f.files] for f in layout.fragments]
+        starts = layout.starts
+        if all(
+            part.start == starts[i] and layout.fragments[i].live_rows == part.count
+            for i, part in enumerate(parts)
+        ):
+            return PinnedVertices.same(layout.row_count)
+        numbers = [
+            p.narrowed(layout.offsets(f)) for p, f in zip(parts, layout.fragments, strict=True)
+        ]
+        return PinnedVertices.of(np.concatenate(numbers), self._count)
+
+    def _read(self, table: Table, fragments: Sequence[Fragment], *, fresh: bool) -> None:
         columns = [ids for (ids,) in table.fragment_columns(fragments, ["id"])]
         joined = _joined(pa.chunked_array([c for ids in columns for c in ids.chunks], pa.string()))
-        # Ids of one version are unique, so the first version needs no search for repeats.
-        numbers = self.intern(joined) if self._count else self._append(joined)
+        numbers = self._append(joined) if fresh else self.intern(joined)
         start = 0
         for fragment, ids in zip(fragments, columns, strict=True):
             own = numbers[start : start + len(ids)]
             start += len(ids)
             offsets = table.layout.offsets(fragment)
-            self._parts[fragment.files] = _VertexPart(numbers=own, offsets=offsets)
+            self._parts[fragment.files] = _VertexPart.of(fragment, own, offsets)
 
-    def _covers(self, fragment: Fragment, table: Table) -> bool:
+    def _covers(self, fragment: Fragment, layout: Layout) -> bool:
         part = self._parts.get(fragment.files)
-        return part is not None and part.has(table.layout.offsets(fragment))
+        return part is not None and part.has(layout.offsets(fragment))
+
+    # -- on disk ---------------------------------------------------------------------------------
+
+    def load(self, table: Table) -> None:
+        """Take the numbers that another process has saved, as long as there are none here."""
+        with self._lock:
+            if self._files is None or self._count or self._path != table.name.path:
+                return
+            found = self._files.load_vertices(self._path, table.layout)
+            if found is None:
+                return
+            self._adopt(found)
+            for fragment, start in zip(found.layout.fragments, found.starts, strict=True):
+                offsets = found.layout.offsets(fragment)
+                self._parts[fragment.files] = _VertexPart(
+                    fragment=fragment, count=fragment.live_rows, start=start, offsets=offsets
+                )
+
+    def saved(self) -> Dictionary | None:
+        """The dictionary on disk that has all these numbers; it is written if there is none."""
+        with self._lock:
+            complete = self._dictionary is not None and self._dictionary.count == self._count
+            if self._files is None or complete:
+                return self._dictionary
+            if len(self._table) < self._count:
+                self._table, self._recent, self._scans = IdTable.build(self.ids), {}, 0
+            numbered = {
+                part.fragment: (part.start, part.offsets)
+                for part in self._parts.values()
+                if part.start is not None
+            }
+            found = self._files.save_vertices(self._path, self._table, numbered, self._dictionary)
+            if found is None:
+                return None
+            self._adopt(found)
+            return self._dictionary
+
+    @property
+    def dictionary(self) -> Dictionary | None:
+        """Where the first numbers were taken from or saved to."""
+        return self._dictionary
+
+    def _adopt(self, found: SavedVertices) -> None:
+        """Have the same ids as before, or the first ones, from a file."""
+        self._dictionary = found.dictionary
+        self._table, self._recent = found.table, {}
+        self._joined, self._chunks, self._count = (
+            found.table.ids,
+            [found.table.ids],
+            len(found.table),
+        )
+
+
+def in_groups(fragments: Sequence[Fragment]) -> Iterator[list[Fragment]]:
+    """Fragments of so many rows that a group of them may be in memory."""
+    group: list[Fragment] = []
+    rows = 0
+    for fragment in fragments:
+        if group and rows + fragment.live_rows > GROUP_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append(fragment)
+        rows += fragment.live_rows
+    if group:
+        yield group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _VertexPart:
     """Numbers of the rows of one fragment, as far as they were live when it was read."""
 
-    numbers: Vertices
+    fragment: Fragment
+    count: int
     offsets: Offsets | None
+    start: int | None = None
+    """The first number, if the others follow it one by one."""
+    numbers: Vertices | None = None
+    """The numbers, if they do not."""
+
+    @staticmethod
+    def of(fragment: Fragment, numbers: Vertices, offsets: Offsets | None) -> _VertexPart:
+        count = len(numbers)
+        if count and _is_range(numbers):
+            start = int(numbers[0])
+            return _VertexPart(fragment=fragment, count=count, offsets=offsets, start=start)
+        return _VertexPart(fragment=fragment, count=count, offsets=offsets, numbers=numbers)
 
     def has(self, live: Offsets | None) -> bool:
         if self.offsets is None:
@@ -163,9 +284,13 @@ class _VertexPart:
         return live is not None and bool(np.isin(live, self.offsets, assume_unique=True).all())
 
     def narrowed(self, live: Offsets | None) -> Vertices:
-        if live is None:
-            return self.numbers
-        return self.numbers[live if self.offsets is None else np.searchsorted(self.offsets, live)]
+        places = live
+        if live is not None and self.offsets is not None:
+            places = np.searchsorted(self.offsets, live)
+        if self.numbers is not None:
+            return self.numbers if places is None else self.numbers[places]
+        start = self.start or 0
+        return np.arange(start, start + self.count) if places is None else places + start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +303,15 @@ class PinnedVertices:
     row_count: int
 
     @staticmethod
+    def same(count: int) -> PinnedVertices:
+        """Every row has its position as number."""
+        return PinnedVertices(vertex_of_row=None, row_of_vertex=None, row_count=count)
+
+    @staticmethod
     def of(numbers: Vertices, space: int) -> PinnedVertices:
         count = len(numbers)
-        if count == 0 or (numbers[0] == 0 and numbers[-1] == count - 1 and _is_range(numbers)):
-            return PinnedVertices(vertex_of_row=None, row_of_vertex=None, row_count=count)
+        if count == 0 or (numbers[0] == 0 and _is_range(numbers)):
+            return PinnedVertices.same(count)
         rows = np.full(space, NOTHING, np.int64)
         rows[numbers] = np.arange(count, dtype=np.int64)
         return PinnedVertices(vertex_of_row=numbers, row_of_vertex=rows, row_count=count)
@@ -214,50 +344,6 @@ class PinnedVertices:
         return self.vertex_of_row[rows]
 
 
-class _HashIndex:
-    """Numbers by the hash of an id: sorted arrays, because a dict of a million texts is heavy."""
-
-    def __init__(self) -> None:
-        self._hashes = np.empty(0, np.int64)
-        self._numbers = np.empty(0, np.int64)
-        self._recent: dict[str, int] = {}
-        self._sorted = 0
-
-    @property
-    def covered(self) -> int:
-        """How many numbers it knows."""
-        return self._sorted + len(self._recent)
-
-    def extend(self, ids: pa.StringArray) -> None:
-        """Know all these ids; their places are their numbers."""
-        hashes = np.fromiter(map(hash, ids.to_pylist()), np.int64, len(ids))
-        order = np.argsort(hashes, kind="stable")
-        self._hashes, self._numbers = hashes[order], order
-        self._sorted, self._recent = len(ids), {}
-
-    def extend_small(self, ids: pa.StringArray, start: int) -> None:
-        """Know a few more ids without sorting; many are left to the next ``extend``."""
-        if len(ids) + len(self._recent) <= FEW * 8:
-            self._recent.update(zip(ids.to_pylist(), range(start, start + len(ids)), strict=True))
-
-    def find(self, wanted: list[str], ids: pa.StringArray) -> Vertices:
-        found = np.full(len(wanted), NOTHING, np.int64)
-        for i, text in enumerate(wanted):
-            recent = self._recent.get(text)
-            if recent is not None:
-                found[i] = recent
-                continue
-            value = hash(text)
-            at = int(np.searchsorted(self._hashes, value))
-            while at < self._sorted and self._hashes[at] == value:
-                number = int(self._numbers[at])
-                if ids[number].as_py() == text:
-                    found[i] = number
-                    break
-                at += 1
-        return found
-
-
 _NO_IDS: pa.StringArray = pa.array([], pa.string())
 
 
@@ -272,4 +358,4 @@ def _joined(column: pa.ChunkedArray) -> pa.StringArray:
 
 
 def _is_range(numbers: Vertices) -> bool:
-    return bool((np.diff(numbers) == 1).all())
+    return int(numbers[-1] - numbers[0]) == len(numbers) - 1 and bool((np.diff(numbers) == 1).all())

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph
+from omnigraph.query.exec import columns as columns_module
 from omnigraph.query.exec import world as world_module
 from omnigraph.storage import staging, tables
 from omnigraph.storage.tables import Table
@@ -62,8 +63,8 @@ def step(graph: omnigraph.Graph, number: int) -> list[str]:
 def test_a_traversal_is_looked_up_in_real_indexes(place, lance_filters, monkeypatch) -> None:
     monkeypatch.setattr(world_module, "LOOKUP_COST", 0.001)
     monkeypatch.setattr(world_module, "LOOKUP_START_COST", 0)
-    monkeypatch.setattr(world_module, "FETCH_COST", 0)
-    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCH_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(place) as graph:
         assert table_of(graph, "edge:Next").indexed_columns == {"id", "src", "dst"}
         assert table_of(graph, "node:N").indexed_columns == {"id", "name", "n"}
@@ -87,7 +88,7 @@ def test_lookups_stop_when_reading_the_column_is_cheaper(place, lance_filters) -
 
 
 def test_a_changed_value_is_found_by_the_new_one_only(place, monkeypatch) -> None:
-    monkeypatch.setattr(world_module, "FETCH_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCH_COST", 0)
     with omnigraph.open(place) as graph:
         query = "query q($n: I64) { match { $a: N  $a.n = $n } return { $a.name } }"
         assert graph.query(query, {"n": 5}).to_dicts() == []
@@ -172,8 +173,8 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[st
 
 def test_a_part_of_a_text_is_found_by_its_index(docs, lance_filters, monkeypatch) -> None:
     place, texts = docs
-    monkeypatch.setattr(world_module, "FETCH_COST", 0)
-    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCH_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCHED_ROW_COST", 0)
     asked: set[str] = set()
     for part in PARTS:
         expected = sorted(n for n, text in texts.items() if text is not None and part in text)

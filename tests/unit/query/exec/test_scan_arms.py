@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph
+from omnigraph.query.exec import columns as columns_module
 from omnigraph.query.exec import world as world_module
 from omnigraph.query.exec.columns import CACHE_VARIABLE
 from omnigraph.storage.tables import Table
@@ -134,8 +135,8 @@ def test_any_combination_of_filters(handles, data):
 
 def test_an_index_answers_even_where_the_column_fits(root, lance_filters, monkeypatch):
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"t"}))
-    monkeypatch.setattr(world_module, "FETCH_COST", 0)
-    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCH_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(root) as graph:
         some = names(graph, '$p.t = "a"')
         assert len(lance_filters) == 1
@@ -194,8 +195,8 @@ def test_with_an_index_edges_are_looked_up_until_they_have_cost_the_adjacency(
     monkeypatch.setattr(Table, "indexed_columns", frozenset({"id", "src", "dst"}))
     monkeypatch.setattr(world_module, "LOOKUP_COST", 5)
     monkeypatch.setattr(world_module, "LOOKUP_START_COST", 10)
-    monkeypatch.setattr(world_module, "FETCH_COST", 0)
-    monkeypatch.setattr(world_module, "FETCHED_ROW_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCH_COST", 0)
+    monkeypatch.setattr(columns_module, "FETCHED_ROW_COST", 0)
     with omnigraph.open(chain) as graph:
         edges = LENGTH - 1
         cost = 10 + (1 + edges / LENGTH) * 5

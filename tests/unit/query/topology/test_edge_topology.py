@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from topology_support import Versions, edge_rows
 
 from omnigraph.query.topology import edges as module
+from omnigraph.query.topology.edge_parts import EdgeParts
 from omnigraph.query.topology.edges import EdgeTopology
 from omnigraph.query.topology.vertices import VertexSpace
 from omnigraph.storage.tables import Table
@@ -24,7 +25,7 @@ class Topology:
 
     def __init__(self) -> None:
         self.space = VertexSpace()
-        self.edges = EdgeTopology(self.space, self.space)
+        self.edges = EdgeTopology(EdgeParts(self.space, self.space))
 
     def pairs(self, table: Table, side: str = "out") -> list[tuple[str, str]]:
         adjacency = self.edges.adjacency(table, side, per_edge=False)
@@ -102,9 +103,9 @@ def test_an_asked_version_is_kept(tmp_path):
     table = Versions(tmp_path).append(None, edge_rows(BASE))
     topology = Topology()
     made = topology.edges.adjacency(table, "out", per_edge=False)
-    assert topology.edges.has(table.name, "out", per_edge=False)
-    assert not topology.edges.has(table.name, "out", per_edge=True)
-    assert not topology.edges.has(table.name, "in", per_edge=False)
+    assert topology.edges.has(table, "out", per_edge=False)
+    assert not topology.edges.has(table, "out", per_edge=True)
+    assert not topology.edges.has(table, "in", per_edge=False)
     assert topology.edges.adjacency(table, "out", per_edge=False) is made
     assert topology.made == (1, 0)
 
@@ -210,17 +211,19 @@ def test_old_versions_and_branches_share_files(tmp_path):
         assert sum(asked) <= 1
 
 
-def test_forgotten_versions_are_made_again(tmp_path):
+def test_forgotten_versions_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BYTES_MAX", 1_500)
     made = Versions(tmp_path)
     versions = [made.append(None, edge_rows(BASE[:3]))]
-    for edge in BASE[3 : 3 + module.VERSIONS_MAX + 3]:
+    for edge in BASE[3:12]:
         versions.append(made.append(versions[-1], edge_rows([edge])))
     topology = Topology()
     for version in (*versions, *reversed(versions)):
         check(topology, version)
-    assert len(topology.edges._versions) == module.VERSIONS_MAX
+    assert 1 <= len(topology.edges._versions) < len(versions)
+    assert sum(k.nbytes for k in topology.edges._versions.values()) <= 1_500
     known = {f.files for k in topology.edges._versions.values() for f in k.layout.fragments}
-    assert set(topology.edges._parts) <= known
+    assert set(topology.edges._parts._parts) <= known
 
 
 def test_all_edges_gone_and_new_ones_after(tmp_path):
@@ -254,7 +257,7 @@ def test_any_history_with_branches(tmp_path_factory, history, small):
     topology = Topology()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SMALL_CHANGE_MIN", small * 2)
-        patch.setattr(module, "VERSIONS_MAX", 1 + small)
+        patch.setattr(module, "BYTES_MAX", 1_000 * small)
         base = versions[0]
         for what, detail in history:
             have = set(base.dataset.to_table(columns=["id"])["id"].to_pylist())
@@ -277,7 +280,7 @@ def test_two_ends_of_different_types(tmp_path):
     table = made.append(None, edge_rows([("a", "x", "x"), ("b", "y", "x")]))
     people, places = VertexSpace(), VertexSpace()
     places.intern(pa.array(["other", "x"], pa.string()))
-    topology = EdgeTopology(people, places)
+    topology = EdgeTopology(EdgeParts(people, places))
     adjacency = topology.adjacency(table, "in", per_edge=False)
     (x,) = places.find(pa.array(["x"])).tolist()
     assert adjacency.ranges(np.array([0, x]))[1].tolist() == [0, 2]

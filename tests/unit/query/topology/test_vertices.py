@@ -39,7 +39,9 @@ def test_a_space_is_a_dictionary(history, few, scans):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "FEW", few)
         patch.setattr(module, "ASKED_MAX", 2)
-        patch.setattr(module, "SCANS_PER_INDEX", scans)
+        patch.setattr(module, "SCANS_PER_TABLE", scans)
+        patch.setattr(module, "SCANNED_MAX", few)
+        patch.setattr(module, "RECENT_MAX", few)
         space, model = VertexSpace(), {}
         for what, asked in history:
             if what == "intern":
@@ -66,20 +68,20 @@ def test_numbers_never_change_while_a_space_grows():
     assert space.text(np.array([0, NOTHING, 5_999])).to_pylist() == ["a0", None, "b2999"]
 
 
-def test_few_ids_after_an_index_are_found_without_sorting_anew(monkeypatch):
-    """The case of every small commit: an index is there, a handful of ids is new."""
+def test_few_ids_after_a_table_are_found_without_making_it_anew(monkeypatch):
+    """The case of every small commit: a table is there, a handful of ids is new."""
     space = VertexSpace()
     space.intern(texts(f"a{i}" for i in range(100)))
-    for _ in range(module.SCANS_PER_INDEX + 1):
+    for _ in range(module.SCANS_PER_TABLE + 1):
         space.find(texts(["a7"]))
-    sorts = []
-    extend = module._HashIndex.extend
+    made = []
+    build = module.IdTable.build
     monkeypatch.setattr(
-        module._HashIndex, "extend", lambda self, ids: (sorts.append(len(ids)), extend(self, ids))
+        module.IdTable, "build", staticmethod(lambda ids: made.append(len(ids)) or build(ids))
     )
     for i in range(50):
         assert numbers(space.intern(texts([f"new{i}", "a3"]))) == [100 + i, 3]
-    assert sorts == []
+    assert made == []
 
 
 def test_threads_that_meet_the_same_new_ids_agree():
