@@ -73,7 +73,9 @@ class NewFile:
         text = json.dumps({"meta": meta, "arrays": self._entries}).encode()
         tail = len(text).to_bytes(8, "little") + zlib.crc32(text).to_bytes(4, "little") + MAGIC
         try:
-            with self._scratch.open("ab") as file:
+            # Not made anew if it is gone: it may have been taken for that of a dead process.
+            with self._scratch.open("r+b") as file:
+                file.seek(0, os.SEEK_END)
                 file.write(text + tail)
             self._scratch.replace(self._scratch.with_suffix(SUFFIX))
         except OSError:
@@ -188,8 +190,10 @@ def _reserve(handle: int, size: int) -> None:
 
 def _mapped(mapped: mmap.mmap | None, entry: Mapping[str, Any]) -> Array:
     kind = np.dtype(entry["kind"])
-    if mapped is None or not entry["count"]:
+    if not entry["count"]:
         return np.empty(0, kind)
+    if mapped is None:
+        raise ValueError("no room for an array")
     return np.frombuffer(mapped, kind, entry["count"], entry["at"])
 
 
