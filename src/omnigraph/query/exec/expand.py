@@ -15,7 +15,7 @@ from omnigraph.query.exec.frame import EXACT, EdgeBinding, Frame, Index, Mask, N
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.world import EdgeTable
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
-from omnigraph.query.topology.adjacency import TARGET_BITS, TARGET_MASK, Adjacency
+from omnigraph.query.topology.adjacency import TARGET_MASK, Adjacency
 from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.vertices import Vertices
 from omnigraph.storage.layout import Addresses
@@ -91,10 +91,9 @@ def arrivals(frame: Frame, step: Expand, edges: EdgeTable) -> Frame | None:
         origins[origins >= 0], weights=frame.weights, minlength=len(adjacency.pointers) - 1
     )
     if frame.weights is None and frame.length == origin.row_count and (setting_out <= 1).all():
-        counts = np.bincount(adjacency.targets)
+        counts = adjacency.arrivals
     elif setting_out.sum() * len(adjacency.keys) < EXACT:
-        weights = setting_out[adjacency.keys >> TARGET_BITS]
-        counts = np.bincount(adjacency.targets, weights=weights).astype(np.int64)
+        counts = adjacency.arrivals_from(setting_out)
     else:
         return None
     reached = np.flatnonzero(counts)

@@ -8,17 +8,21 @@ of a traversal run the same code.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.deadline import look
 from omnigraph.query.topology.vertices import Vertices
 from omnigraph.storage.layout import Addresses
 
 Keys = npt.NDArray[np.int64]
 TARGET_BITS = 32
+PIECE_KEYS = 1 << 20
 TARGET_MASK = (1 << TARGET_BITS) - 1
 
 
@@ -143,9 +147,29 @@ class Adjacency:
         return self.keys & TARGET_MASK
 
     @cached_property
-    def degrees(self) -> npt.NDArray[np.int64] | None:
-        """Keys per origin, if there is a pointer per origin."""
-        return None if self.pointers is None else np.diff(self.pointers)
+    def arrivals(self) -> npt.NDArray[np.int64]:
+        """Keys per target."""
+        counts = np.zeros(0, np.int64)
+        for keys in self._pieces():
+            more = np.bincount(keys & TARGET_MASK, minlength=len(counts))
+            counts = more if not len(counts) else _added(counts, more)
+        return counts
+
+    def arrivals_from(self, weights: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The sum per target of the weights of its origins; the sums have to be exact as floats."""
+        sums = np.zeros(0)
+        for keys in self._pieces():
+            own = weights[keys >> TARGET_BITS]
+            more = np.bincount(keys & TARGET_MASK, weights=own, minlength=len(sums))
+            sums = more if not len(sums) else _added(sums, more)
+        return sums.astype(np.int64)
+
+    def _pieces(self) -> Iterator[Keys]:
+        """All keys, so many at once that adding up the pieces costs no more than counting them."""
+        size = max(PIECE_KEYS, len(self.pointers) if self.pointers is not None else 0)
+        for start in range(0, len(self.keys), size):
+            look("counting arrivals")
+            yield self.keys[start : start + size]
 
     def changed(self, removed: Pairs, added: Pairs, *, vertices: int) -> Adjacency | None:
         """This adjacency after a small change; None when it has to be made anew.
@@ -197,6 +221,12 @@ class Adjacency:
         if len(old) < vertices + 1:
             old = np.concatenate([old, np.full(vertices + 1 - len(old), old[-1])])
         return old + np.cumsum(moves)
+
+
+def _added(sums: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sum of two arrays of which the second may be the longer one; it is changed."""
+    more[: len(sums)] += sums
+    return more
 
 
 def _member(keys: Keys, wanted: Keys) -> npt.NDArray[np.bool_]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.query.topology import adjacency as module
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 
 VERTICES = 6
@@ -62,9 +64,15 @@ def check(adjacency: Adjacency, edges: dict[int, tuple[int, int]], asked) -> Non
     grid = [(a, b) for a in range(-1, VERTICES + 2) for b in range(-1, VERTICES + 2)]
     connected = adjacency.connected(array(a for a, _ in grid), array(b for _, b in grid))
     assert connected.tolist() == [pair in there for pair in grid]
-    if adjacency.degrees is not None:
-        degrees = Counter(a for a, _ in (edges.values() if per_edge else there))
-        assert adjacency.degrees.tolist()[:VERTICES] == [degrees[v] for v in range(VERTICES)]
+    kept = list(edges.values() if per_edge else there)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PIECE_KEYS", 3)
+        arriving = Counter(b for _, b in kept)
+        highest = max((b for _, b in kept), default=-1)
+        assert adjacency.arrivals.tolist() == [arriving[v] for v in range(highest + 1)]
+        weights = np.arange(VERTICES + 1) * 3
+        sums = adjacency.arrivals_from(weights).tolist()
+        assert sums == [sum(3 * a for a, b in kept if b == v) for v in range(highest + 1)]
 
 
 @settings(max_examples=120)
