@@ -64,7 +64,7 @@ def test_threads_read_one_handle_while_another_commits(tmp_path, monkeypatch):
     of an earlier round away. So in each state all nodes carry one number, and the number of nodes
     and edges is known from the last commit.
     """
-    monkeypatch.setattr("omnigraph.query.topology.edges.VERSIONS_MAX", 2)
+    monkeypatch.setattr("omnigraph.query.topology.edges.BYTES_MAX", 4_000)
     readers, rounds = 3, 8
     states: dict[str, tuple] = {}
     done, together = Event(), Barrier(readers + 1)

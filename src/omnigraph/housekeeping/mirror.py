@@ -10,7 +10,9 @@ that did not change are not read; if it is wrong, a table is read in vain, or ag
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.manifest.repository import Repository
@@ -19,6 +21,8 @@ from omnigraph.storage.mirror import FOLDER, MirrorHead, MirrorState, mirror_pat
 from omnigraph.storage.tables import Table
 
 RECORD = f"{FOLDER}/_shown.json"
+AS_OF = "as of"
+"""Beside names of types, of which none has a space."""
 THREADS = 8
 
 
@@ -38,8 +42,8 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
         pins = _pins(repository)
         names = [
             name
-            for name in sorted(pins.keys() | noted.keys())
-            if all_tables or name not in pins or noted.get(name) != pins[name].name.manifest
+            for name in sorted(pins.keys() | noted.shown.keys())
+            if all_tables or name not in pins or noted.shown.get(name) != pins[name].name.manifest
         ]
         heads = dict(zip(names, _each(repository, names), strict=True))
         _note(repository, noted, heads)
@@ -49,6 +53,23 @@ def mirror_main(repository: Repository, *, all_tables: bool = False) -> dict[str
 def shown_now(repository: Repository, name: str) -> Table | None:
     """The table that main shows now under a name, from any process."""
     return repository.table_if(_pins(repository).get(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorAge:
+    """How far the tables that other programs open are behind main."""
+
+    behind: tuple[str, ...]
+    """Types whose newest state is not there yet."""
+    as_of_us: int | None
+    """When they were last brought up to date, if that is known."""
+
+
+def mirror_age(repository: Repository) -> MirrorAge:
+    """How old the mirrors are; from what was noted down."""
+    noted, pins = _noted(repository), _pins(repository)
+    behind = [n for n, pin in pins.items() if noted.shown.get(n) != pin.name.manifest]
+    return MirrorAge(behind=tuple(sorted(behind)), as_of_us=noted.as_of_us)
 
 
 def _pins(repository: Repository) -> dict[str, TablePin]:
@@ -66,24 +87,36 @@ def _each(repository: Repository, names: list[str]) -> list[MirrorHead]:
         return list(pool.map(make, names))
 
 
-def _noted(repository: Repository) -> dict[str, str]:
-    """The manifest that the mirror of each type showed last, as far as it was noted down."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Noted:
+    shown: Mapping[str, str]
+    """The manifest that the mirror of each type showed last."""
+    as_of_us: int | None = None
+
+
+def _noted(repository: Repository) -> _Noted:
+    """What was noted down, as far as it can be read."""
     content = repository.objects.get(RECORD)
     try:
         found: Any = json.loads(content) if content is not None else {}
     except ValueError:
-        return {}
+        found = {}
+    if not isinstance(found, dict):
+        return _Noted(shown={})
+    as_of = found.get(AS_OF)
     # A name becomes a path: what no type can be called is not looked for.
-    return {k: v for k, v in found.items() if k.isidentifier()} if isinstance(found, dict) else {}
+    shown = {k: v for k, v in found.items() if k.isidentifier()}
+    return _Noted(shown=shown, as_of_us=as_of if isinstance(as_of, int) else None)
 
 
-def _note(repository: Repository, noted: dict[str, str], heads: dict[str, MirrorHead]) -> None:
+def _note(repository: Repository, noted: _Noted, heads: dict[str, MirrorHead]) -> None:
     """What was mirrored, not what main shows: another write may have been published meanwhile."""
-    notes = dict(noted)
+    notes: dict[str, str | int] = dict(noted.shown)
     for name, head in heads.items():
         notes.pop(name, None)
         if head.state is MirrorState.CURRENT and head.shown is not None:
             notes[name] = head.shown.manifest
-    if notes != noted:
+    if notes != noted.shown:
+        notes[AS_OF] = repository.clock.now_us()
         content = json.dumps(notes, separators=(",", ":"), sort_keys=True)
         repository.objects.put(RECORD, content.encode())

@@ -210,15 +210,14 @@ def _own_conf(app: str, master: str) -> dict[str, str]:
 
 
 def _stop(own: _Own) -> None:
-    root = logging.getLogger()
-    root.addFilter(_is_worth_logging)
+    # It stays: Py4J also logs so when the last objects of the session are collected afterwards.
+    logging.getLogger().addFilter(_is_worth_logging)
     try:
         with translated("stopping a session"):
             own.spark.stop()
     except StorageError:
         pass  # Its JVM or its server is gone: it is as stopped as it can be.
     finally:
-        root.removeFilter(_is_worth_logging)
         own.before.restore()
 
 

@@ -73,6 +73,14 @@ class TableMemory:
         # 64 bytes a value is generous for keys; a table beyond half the cache is streamed instead.
         return row_count * column_count * 64 <= self._cache.bytes_max // 2
 
+    def knows(self, name: str) -> bool:
+        """Whether a whole column is in memory."""
+        return name in self._known
+
+    def rents(self, column: str, price: int, reading: int) -> bool:
+        """Whether one more lookup, at this price, still costs less than reading the column."""
+        return self._cache.rents(f"{self._path} {column}", price, reading)
+
     def columns(self, names: Sequence[str], row_count: int) -> pa.Table:
         """Whole columns: those this version knows already, others through the cache of files."""
         missing = [name for name in names if name not in self._known]
@@ -237,6 +245,8 @@ class ColumnCache:
         self._entries: OrderedDict[tuple[FilesKey, str], ColumnPart] = OrderedDict()
         """By files and what the column is: its name may change while its files stay."""
         self._bytes = 0
+        self._rents: dict[str, int] = {}
+        """What lookups have cost so far, by column."""
         self._lock = Lock()
 
     def get(self, files: FilesKey, column: str) -> ColumnPart | None:
@@ -246,6 +256,14 @@ class ColumnCache:
             if entry is not None:
                 self._entries.move_to_end((files, column))
             return entry
+
+    def rents(self, column: str, price: int, reading: int) -> bool:
+        """Whether lookups, with one more at this price, have cost less than reading would."""
+        with self._lock:
+            cost = self._rents.get(column, 0) + price
+            if cost < reading:
+                self._rents[column] = cost
+            return cost < reading
 
     def put(self, files: FilesKey, column: str, part: ColumnPart) -> None:
         """Keep a column; makes room by forgetting what was not used for longest."""

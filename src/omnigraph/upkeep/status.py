@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from omnigraph.housekeeping.mirror import MirrorAge, mirror_age
 from omnigraph.manifest.refs import branch_names, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
@@ -58,6 +59,8 @@ class GraphStatus:
     """Manifest versions of the branch that are there."""
     pending: tuple[PendingIntent, ...]
     put_aside: tuple[str, ...]
+    mirror: MirrorAge
+    """How far the tables that other Lance programs open are behind main."""
     advice: tuple[str, ...]
     """What to run next; empty if nothing needs to be done."""
 
@@ -104,6 +107,7 @@ class GraphStatus:
             "cleanups": self.cleanups,
             "pending": [intent.to_dict() for intent in self.pending],
             "put_aside": list(self.put_aside),
+            "mirror": {"behind": list(self.mirror.behind), "as_of": self.mirror.as_of_us},
             "advice": list(self.advice),
         }
 
@@ -134,6 +138,7 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
         versions=versions,
         pending=pending,
         put_aside=put_aside,
+        mirror=mirror_age(repository),
         advice=(*_left_behind(repository, snapshot), *_advice(types, versions, pending, put_aside)),
     )
 

@@ -156,11 +156,20 @@ def contention(branch: str) -> ConflictError:
 # Nothing here can lose or change data, so failures are swallowed: a hint that lags costs a reader
 # one listing, a mirror that lags shows other programs an earlier state, an intent that stays is
 # found by recovery, which sees that its commit is in the lineage.
+#
+# On a remote store, many short processes write a few rows each; telling others costs each of them
+# more requests than its write did. So there few rows wait for the commit whose turn it is.
+
+
+TOLD_ROWS_MIN = 1_000
+"""A handle that closes tells others of a write on a remote store if it changed so many rows."""
 
 
 def settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Sequence[str]) -> None:
     """Start the housekeeping of one published write; ``gone`` are objects that have served."""
-    repository.background.before_close(branch.name, lambda: tell_others(repository, branch))
+    rows = sum(change.total for change in shown.head.changes.values())
+    if repository.location.is_local or not 0 < rows < TOLD_ROWS_MIN:
+        repository.background.before_close(branch.name, lambda: tell_others(repository, branch))
     repository.background.later(lambda: _settle(repository, branch, shown, gone))
 
 

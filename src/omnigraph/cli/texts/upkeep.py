@@ -24,6 +24,7 @@ from omnigraph.upkeep.optimize import BUSY, DRIFTED
 
 if TYPE_CHECKING:
     from omnigraph.cli.answers import IndexList, PendingWrites
+    from omnigraph.housekeeping.mirror import MirrorAge
     from omnigraph.upkeep.check import CheckReport
     from omnigraph.upkeep.cleanup import CleanupReport
     from omnigraph.upkeep.indexes import IndexStatus
@@ -74,6 +75,7 @@ def status(found: GraphStatus, look: TextLook) -> Iterator[Line]:
             ("branches", _names(found.branches)),
             ("tags", _names(found.tags)),
             ("pending", _pending(found.pending)),
+            ("mirrors", _mirrors(found.mirror)),
             ("next", first),
         ]
     )
@@ -84,6 +86,15 @@ def status(found: GraphStatus, look: TextLook) -> Iterator[Line]:
 def _pending(pending: Sequence[PendingIntent]) -> str:
     counts = Counter(str(item.state) for item in pending)
     return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "nothing"
+
+
+def _mirrors(age: MirrorAge) -> str:
+    """What a program finds that opens the tables with Lance alone."""
+    if not age.behind:
+        return "up to date"
+    if age.as_of_us is None:
+        return f"not made yet: {_names(age.behind)}"
+    return f"behind main since {when_text(age.as_of_us)}: {_names(age.behind)}"
 
 
 def _format(number: int) -> str:

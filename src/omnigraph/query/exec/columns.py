@@ -37,7 +37,7 @@ TEXT_BYTES = 32
 """Guess of the size of a text before it was seen."""
 REPEATS_MIN = 4
 """Texts are kept as codes if each comes so often on average."""
-SMALL_BYTES = 8 << 20
+SMALL_BYTES = 4 << 20
 """A column up to this size is read whole at first touch: on S3 the time of a few requests."""
 FETCH_COST = 16_000
 """Rows that a scan reads while one request for single rows is answered."""

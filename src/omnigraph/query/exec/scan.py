@@ -208,7 +208,7 @@ def _by_number(binding: Binding, column: str) -> bool:
     """Whether the ids in memory answer, so that nothing is read."""
     if not isinstance(binding, NodeBinding) or not binding.table.is_id(column):
         return False
-    return binding.table.ids_known or (column == "id" and not binding.has_rows)
+    return binding.table.ids_known or not binding.has_rows
 
 
 class TableRows:

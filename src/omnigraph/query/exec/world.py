@@ -131,6 +131,8 @@ class NodeTable(_TypeTable[NodeType]):
         super().__init__(world, node)
         self._found: dict[int, int] = {}
         """Rows of single vertices, as far as they were looked up."""
+        self._numbers: dict[int, int] = {}
+        """Vertices of single rows, the other way round."""
         self._outside: dict[IndexSpec, int] = {}
 
     @cached_property
@@ -246,12 +248,13 @@ class NodeTable(_TypeTable[NodeType]):
         """Numbers of positions."""
         if self.whole(len(rows)):
             return self.pinned.vertices(rows)
-        present = rows >= 0
-        vertices = np.full(len(rows), NOTHING, np.int64)
-        if present.any():
-            ids = self.columns.take("id", rows[present])
-            vertices[present] = self.space.intern(_texts(ids))
-        return vertices
+        missing = np.array(
+            [r for r in np.unique(rows).tolist() if r >= 0 and r not in self._numbers]
+        )
+        if len(missing):
+            self._remembered(missing, _texts(self.columns.take("id", missing)))
+        known = (self._numbers.get(r, NOTHING) for r in rows.tolist())
+        return np.fromiter(known, np.int64, len(rows))
 
     def find(self, ids: Sequence[str]) -> Positions:
         """Positions of ids, each once, in storage order; absent ones are left out."""
@@ -268,7 +271,7 @@ class NodeTable(_TypeTable[NodeType]):
             rows = pinned.rows(vertices[vertices >= 0])
             rows = rows[rows >= 0]
         else:
-            rows = self._search(wanted)[0]
+            rows = self._remembered(*self._search(wanted))
         return rows if len(rows) < 2 else np.sort(rows)
 
     def _search(self, ids: pa.StringArray) -> tuple[Positions, pa.StringArray]:
@@ -278,6 +281,15 @@ class NodeTable(_TypeTable[NodeType]):
             return np.empty(0, np.int64), pa.array([], pa.string())
         rows: list[Positions] = []
         texts: list[pa.Array] = []
+        if table.prefers_each(len(ids)):
+            names = ids.to_pylist()
+            for name, found in zip(names, table.among_each("id", names, ()), strict=True):
+                rows.append(table.layout.positions(_addresses(found)))
+                texts.append(pa.array([name] * found.num_rows, pa.string()))
+            self.add_lookup({"id"}, len(names))
+            positions, found_ids = np.concatenate(rows), pa.concat_arrays(texts)
+            table.remember(found_ids.to_pylist(), positions)
+            return positions, found_ids
         for start in range(0, len(ids), LOOKUP_BATCH):
             look("looking up nodes")
             found = table.among("id", ids.slice(start, LOOKUP_BATCH), ["id"])
@@ -289,13 +301,19 @@ class NodeTable(_TypeTable[NodeType]):
             pa.concat_arrays(texts) if texts else pa.array([], pa.string()),
         )
 
+    def _remembered(self, rows: Positions, ids: pa.StringArray) -> Positions:
+        """The rows of these ids, which are known in both directions from now on."""
+        if len(rows):
+            vertices = self.space.intern(_texts(ids)).tolist()
+            self._found.update(zip(vertices, rows.tolist(), strict=True))
+            self._numbers.update(zip(rows.tolist(), vertices, strict=True))
+        return rows
+
     def _look_up_rows(self, vertices: Vertices) -> Positions:
         unique = np.unique(vertices)
         missing = np.array([v for v in unique.tolist() if v >= 0 and v not in self._found])
         if len(missing):
-            rows, ids = self._search(self.space.text(missing))
-            found = self.space.find(_texts(ids))
-            self._found.update(zip(found.tolist(), rows.tolist(), strict=True))
+            self._remembered(*self._search(self.space.text(missing)))
         lookup = np.array([self._found.get(v, NOTHING) for v in unique.tolist()], np.int64)
         return lookup[np.searchsorted(unique, vertices)]
 
@@ -384,6 +402,8 @@ class EdgeTable(_TypeTable[EdgeType]):
 
     def _fetch(self, table: Table, column: str, ids: pa.StringArray) -> Pairs:
         parts: list[Pairs] = []
+        if table.prefers_each(len(ids)):
+            return self._fetch_each(table, column, ids.to_pylist())
         for start in range(0, len(ids), LOOKUP_BATCH):
             look("looking up edges")
             found = table.among(column, ids.slice(start, LOOKUP_BATCH), ["src", "dst"])
@@ -395,6 +415,26 @@ class EdgeTable(_TypeTable[EdgeType]):
                 )
             )
         return Pairs.join(parts)
+
+    def _fetch_each(self, table: Table, column: str, ids: list[str]) -> Pairs:
+        """The same origin by origin: its own end of an edge is known and need not be read."""
+        other = "dst" if column == "src" else "src"
+        near, far = (
+            (self.source.space, self.target.space)
+            if column == "src"
+            else (self.target.space, self.source.space)
+        )
+        parts: list[Pairs] = []
+        for name, found in zip(ids, table.among_each(column, ids, [other]), strict=True):
+            parts.append(
+                Pairs(
+                    sources=np.full(found.num_rows, near.number_of(name), np.int64),
+                    targets=far.intern(_texts(found[other])),
+                    addresses=_addresses(found),
+                )
+            )
+        found = Pairs.join(parts)
+        return found if column == "src" else found.reversed()
 
 
 def _small(pairs: Pairs, *, per_edge: bool) -> Adjacency:
