@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import tables
+from omnigraph.storage import row_changes, tables
 from omnigraph.testing.clock import ManualClock
 from support.examples import examples
 
@@ -60,6 +60,7 @@ class Side:
             # Every lookup is cheaper than any column, or none is.
             patch.setattr(tables, "LOOKUP_COST", 0 if self._by_index else 10**12)
             patch.setattr(tables, "LOOKUP_VALUE_COST", 0)
+            patch.setattr(row_changes, "LARGE_ROWS", 0 if self._by_index else 10**12)
             if not self._by_index:
                 patch.setattr(tables, "FOUND_VALUES_MAX", -1)
             try:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 
 from omnigraph.storage.faults import translated
+from omnigraph.storage.layout import path_of
 from omnigraph.storage.location import Location
 from omnigraph.storage.mirror import shown_by
 from omnigraph.storage.names import TableVersion
@@ -112,7 +113,7 @@ def _fragments(dataset: LanceDataset) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for fragment in dataset.get_fragments():
         metadata: Any = fragment.metadata
-        files = [(file.base_id, file.path) for file in metadata.files]
+        files = [(file.base_id, path_of(file)) for file in metadata.files]
         gone = metadata.deletion_file
         marks = (gone.base_id, gone.path(metadata.id)) if gone is not None else None
         found[repr((sorted(files, key=str), marks))] = fragment

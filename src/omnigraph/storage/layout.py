@@ -44,11 +44,16 @@ class Fragment:
         deletion = metadata.deletion_file
         return Fragment(
             id=metadata.id,
-            files=tuple(file.path for file in metadata.files),
+            files=tuple(path_of(file) for file in metadata.files),
             deletion=deletion.path(metadata.id) if deletion is not None else None,
             physical_rows=metadata.physical_rows,
             live_rows=metadata.num_rows,
         )
+
+
+def path_of(file: Any) -> str:
+    """The path of a data file. Lance's own property makes a class at each access: 0.1 ms."""
+    return vars(file).get("_path") or str(file.path)
 
 
 class Layout:
@@ -170,7 +175,7 @@ def physical_table(rows: pa.Table) -> pa.Table:
 
 def file_names(path: str, fragments: Iterable[Any]) -> list[str]:
     """The data files of these fragments, from the root."""
-    return [f"{path}/data/{file.path}" for fragment in fragments for file in fragment.files]
+    return [f"{path}/data/{path_of(file)}" for fragment in fragments for file in fragment.files]
 
 
 def data_files(path: str, dataset: LanceDataset) -> Iterator[str]:

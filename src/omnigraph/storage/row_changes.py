@@ -31,6 +31,9 @@ from omnigraph.storage.layout import (
 )
 from omnigraph.storage.rows import RowIds
 
+LARGE_ROWS = 100_000
+"""Rows of a table from which on two small operations are cheaper than one that looks at all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
@@ -60,14 +63,26 @@ def identify(fragments: Sequence[Any], ids: RowIds) -> None:
 
 
 def replacement(
-    dataset: LanceDataset, layout: Layout, gone: Positions, added: Sequence[StagedFiles]
-) -> Any:
-    """Mark the rows that go; the operation that also brings the files."""
+    dataset: LanceDataset,
+    layout: Layout,
+    gone: Positions,
+    added: Sequence[StagedFiles],
+    *,
+    in_two: bool,
+) -> tuple[Any, ...]:
+    """Mark the rows that go; the operations that bring this and the files.
+
+    One operation is what Lance has for it, but it looks through all row ids of the table: 18 ms
+    at a million. ``in_two`` costs another manifest instead, where that is cheaper.
+    """
     kept, empty = marked(dataset, layout.addresses_at(gone))
-    return LanceOperation.Update(
-        removed_fragment_ids=empty,
-        updated_fragments=kept,
-        new_fragments=[fragment for files in added for fragment in files.fragments],
+    new = [fragment for files in added for fragment in files.fragments]
+    if in_two and layout.row_count >= LARGE_ROWS:
+        return _deleted(kept, empty), LanceOperation.Append(new)
+    return (
+        LanceOperation.Update(
+            removed_fragment_ids=empty, updated_fragments=kept, new_fragments=new
+        ),
     )
 
 
@@ -85,7 +100,10 @@ _PREDICATE = "rows by address"
 
 def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
     """Write what marks the rows at these addresses as deleted; the operation to commit."""
-    kept, empty = marked(dataset, addresses)
+    return _deleted(*marked(dataset, addresses))
+
+
+def _deleted(kept: list[Any], empty: list[int]) -> Any:
     return LanceOperation.Delete(
         updated_fragments=kept, deleted_fragment_ids=empty, predicate=_PREDICATE
     )

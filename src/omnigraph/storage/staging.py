@@ -125,8 +125,12 @@ class TableStore:
         moves = self._moves(path, base, changes) if base is not None else None
         with translated(f"staging {path}"):
             if base is not None and moves is not None and moves.replaces:
-                operation = replacement(base.dataset, base.layout, moves.gone, moves.added)
-                current = space.commit(base.dataset, operation)
+                local = self._location.is_local
+                current = base.dataset
+                for operation in replacement(
+                    current, base.layout, moves.gone, moves.added, in_two=local
+                ):
+                    current = space.commit(current, operation)
             else:
                 for change in changes:
                     current = self._commit(path, space, current, change, schema, base, moves)

@@ -22,7 +22,7 @@ from lance import LanceDataset
 
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
+from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions, path_of
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.row_changes import live_offsets
 
@@ -181,7 +181,7 @@ class TableMemory:
         for fragment in files.fragments:
             part = files.rows.slice(row, fragment.physical_rows)
             row += fragment.physical_rows
-            key = tuple(file.path for file in fragment.files)
+            key = tuple(path_of(file) for file in fragment.files)
             for name in names:
                 column = self.column_id(name)
                 self._cache.put(key, column, ColumnPart(values=part[name], offsets=None))

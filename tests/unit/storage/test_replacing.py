@@ -10,14 +10,18 @@ import pytest
 
 import omnigraph
 from omnigraph.schema.arrow import table_schema
+from omnigraph.storage import row_changes
 from omnigraph.storage.changes import Append, Change, Remove, Upsert
 from omnigraph.storage.tables import Table
 
 SCHEMA = "node P { code: String @key  n: I32?  photo: Blob? }"
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> omnigraph.Graph:
+@pytest.fixture(params=[0, row_changes.LARGE_ROWS], ids=["two operations", "one operation"])
+def graph(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> omnigraph.Graph:
+    monkeypatch.setattr(row_changes, "LARGE_ROWS", request.param)
     return omnigraph.init(tmp_path / "g", SCHEMA)
 
 
