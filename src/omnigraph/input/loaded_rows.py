@@ -132,14 +132,19 @@ def finish(
     return loaded
 
 
+DRAWN_MAX = 50_000_000
+
+
 def with_fresh_ids(given: pa.ChunkedArray, ids: IdSource) -> pa.ChunkedArray:
-    """The given ids with every null replaced by a fresh one; ascending in row order."""
+    """The given ids with every null replaced by a fresh one; ascending in row order, as far as
+    they can be drawn at once: an array of texts has 2 GB at most."""
     missing = given.null_count
     if not missing:
         return given
-    fresh, used, chunks = ids.ulids(missing), 0, list[pa.Array]()
+    at_once = missing <= DRAWN_MAX
+    fresh, used, chunks = ids.ulids(missing if at_once else 0), 0, list[pa.Array]()
     for chunk in given.chunks:
-        drawn = fresh.slice(used, chunk.null_count)
+        drawn = fresh.slice(used, chunk.null_count) if at_once else ids.ulids(chunk.null_count)
         used += chunk.null_count
         if chunk.null_count == len(chunk):
             chunks.append(drawn)

@@ -1,0 +1,58 @@
+"""ULIDs: ascending, distinct, with their time, however many are drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from omnigraph import ids as module
+from omnigraph.ids import SeededIds, SystemIds, derived_ulids
+from omnigraph.testing.clock import ManualClock
+
+DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def number(text: str) -> int:
+    value = 0
+    for character in text:
+        value = value * 32 + DIGITS.index(character)
+    return value
+
+
+@pytest.mark.parametrize("count", [1, 7, 10_000, 10_001, 70_000])
+def test_many_at_once(count: int) -> None:
+    clock = ManualClock()
+    drawn = SystemIds(clock).ulids(count).to_pylist()
+    assert drawn == sorted(set(drawn))
+    assert len(drawn) == count
+    assert {len(text) for text in drawn} == {26}
+    assert {number(text) >> 80 for text in drawn} == {clock.now_us() // 1000}
+
+
+def test_batches_of_one_millisecond_do_not_meet() -> None:
+    source = SystemIds(ManualClock())
+    batches = [source.ulids(module.SORTED_MAX + 1).to_pylist() for _ in range(5)]
+    assert len({text for batch in batches for text in batch}) == 5 * (module.SORTED_MAX + 1)
+
+
+@pytest.mark.parametrize("count", [5, module.SORTED_MAX + 5])
+def test_a_seed_gives_the_same_ids(count: int) -> None:
+    one, two = (SeededIds(3, ManualClock()).ulids(count).to_pylist() for _ in range(2))
+    assert one == two
+    assert one != SeededIds(4, ManualClock()).ulids(count).to_pylist()
+
+
+def test_numbers_that_run_over_a_word_are_spelled_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 7)
+    start = (5 << 80) + (1 << 64) - 10
+    distances = np.arange(0, 40, dtype=np.uint64)
+    assert [number(t) for t in module._from(start, distances).to_pylist()] == [
+        start + d for d in range(40)
+    ]
+
+
+def test_derived_ids_ascend_with_source_and_line() -> None:
+    run = SystemIds(ManualClock()).ulid()
+    lines = np.array([0, 1, 500], np.int64)
+    found = [*derived_ulids(run, 0, lines).to_pylist(), *derived_ulids(run, 1, lines).to_pylist()]
+    assert found == sorted(set(found))
