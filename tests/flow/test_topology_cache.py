@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import LimitError
-from omnigraph.query.exec import world
+from omnigraph.query.exec import lookups, world
 from omnigraph.query.topology import edge_parts, sorting, vertices
 from omnigraph.storage.tables import Table
 from omnigraph.testing.clock import ManualClock
@@ -168,7 +168,7 @@ def test_no_more_is_looked_up_than_reading_all_would_cost(
 ) -> None:
     """A whole-graph question with a cache for nothing: a handful of scans, not one a batch."""
     monkeypatch.setenv("OMNIGRAPH_CACHE_BYTES", "100")
-    monkeypatch.setattr(world, "LOOKUP_BATCH", 1)
+    monkeypatch.setattr(lookups, "LOOKUP_BATCH", 1)
     monkeypatch.setattr(world, "SCANNED_EDGES_MIN", 0)
     columns = {"id", "src", "dst"} if indexed else set()
     monkeypatch.setattr(Table, "indexed_columns", frozenset(columns))

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.exec import aggregate, columns, expand, frame, join, order, world
+from omnigraph.query.exec import aggregate, columns, expand, frame, join, lookups, order, world
 from omnigraph.query.params import bind
 from omnigraph.query.topology import edge_parts, edges, id_table, sorting, vertices
 from omnigraph.storage import compact, staging, table_memory, tables
@@ -62,7 +62,7 @@ BOUNDS: tuple[tuple[Any, str, tuple[float, ...]], ...] = (
     (aggregate, "FEW", (0, 256)),
     (aggregate, "DENSE", (0, 1, 4)),
     (aggregate, "DENSE_MIN", (0, 1 << 20)),
-    (world, "LOOKUP_BATCH", (1, 2, 10_000)),
+    (lookups, "LOOKUP_BATCH", (1, 2, 10_000)),
     (world, "SCANNED_EDGES_MIN", (0, 200_000)),
     (world, "SCAN_COST", (0, 0.2)),
     (world, "LOOKUP_COST", (0, 1, 40)),

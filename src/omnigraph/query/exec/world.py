@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from threading import RLock
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.deadline import look
 from omnigraph.errors import CorruptionError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
@@ -24,10 +23,10 @@ from omnigraph.query import typed
 from omnigraph.query.exec.caches import Caches, TraversalMode
 from omnigraph.query.exec.columns import (
     TableColumns,
-    contiguous,
     fetch_cost,
 )
-from omnigraph.query.exec.outputs import plain, result_schema
+from omnigraph.query.exec.lookups import find_edges, find_ids, lookups_for, texts_of
+from omnigraph.query.exec.outputs import result_schema
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import Side
@@ -40,10 +39,10 @@ from omnigraph.storage.tables import Table
 
 T = TypeVar("T", NodeType, EdgeType)
 SCHEMAS_MAX = 512
-LOOKUP_BATCH = 10_000
-"""Ids in one condition; more are asked in several."""
 LOOKUP_COST = 40
 """Edges that an adjacency takes in while a lookup fetches one."""
+KNOWN_SCAN_COST = 0.01
+"""The same for a look through the ends of all edges, where they are known in numbers."""
 SCANNED_EDGES_MIN = 200_000
 """Fewer edges without an index are taken in at once."""
 SCAN_COST = 0.2
@@ -187,7 +186,7 @@ class NodeTable(_TypeTable[NodeType]):
             return False
         if self.space.covers(table):
             return True
-        lookups = -(-count // LOOKUP_BATCH)
+        lookups = lookups_for(count)
         cost = fetch_cost(count, lookups)
         if "id" not in table.indexed_columns:
             if self.columns.fits("id"):
@@ -252,7 +251,7 @@ class NodeTable(_TypeTable[NodeType]):
             [r for r in np.unique(rows).tolist() if r >= 0 and r not in self._numbers]
         )
         if len(missing):
-            self._remembered(missing, _texts(self.columns.take("id", missing)))
+            self._remembered(missing, texts_of(self.columns.take("id", missing)))
         known = (self._numbers.get(r, NOTHING) for r in rows.tolist())
         return np.fromiter(known, np.int64, len(rows))
 
@@ -279,32 +278,13 @@ class NodeTable(_TypeTable[NodeType]):
         table = self.columns.table
         if table is None:
             return np.empty(0, np.int64), pa.array([], pa.string())
-        rows: list[Positions] = []
-        texts: list[pa.Array] = []
-        if table.prefers_each(len(ids)):
-            names = ids.to_pylist()
-            for name, found in zip(names, table.among_each("id", names, ()), strict=True):
-                rows.append(table.layout.positions(_addresses(found)))
-                texts.append(pa.array([name] * found.num_rows, pa.string()))
-            self.add_lookup({"id"}, len(names))
-            positions, found_ids = np.concatenate(rows), pa.concat_arrays(texts)
-            table.remember(found_ids.to_pylist(), positions)
-            return positions, found_ids
-        for start in range(0, len(ids), LOOKUP_BATCH):
-            look("looking up nodes")
-            found = table.among("id", ids.slice(start, LOOKUP_BATCH), ["id"])
-            rows.append(table.layout.positions(_addresses(found)))
-            texts += found["id"].chunks
-            self.add_lookup({"id"}, found.num_rows)
-        return (
-            np.concatenate(rows),
-            pa.concat_arrays(texts) if texts else pa.array([], pa.string()),
-        )
+        self.add_lookup({"id"}, len(ids))
+        return find_ids(table, ids)
 
     def _remembered(self, rows: Positions, ids: pa.StringArray) -> Positions:
         """The rows of these ids, which are known in both directions from now on."""
         if len(rows):
-            vertices = self.space.intern(_texts(ids)).tolist()
+            vertices = self.space.intern(texts_of(ids)).tolist()
             self._found.update(zip(vertices, rows.tolist(), strict=True))
             self._numbers.update(zip(rows.tolist(), vertices, strict=True))
         return rows
@@ -376,7 +356,9 @@ class EdgeTable(_TypeTable[EdgeType]):
         # at most twice what the better of the two would have been.
         degree = self.row_count / max(1, self.ends(side)[0].row_count)
         start = LOOKUP_START_COST
-        if not needed <= table.indexed_columns:
+        if self.topology.knows_ends(table):
+            start = int(self.row_count * KNOWN_SCAN_COST)
+        elif not needed <= table.indexed_columns:
             if self.row_count < SCANNED_EDGES_MIN:
                 return True
             start = max(start, int(self.row_count * SCAN_COST))
@@ -389,61 +371,22 @@ class EdgeTable(_TypeTable[EdgeType]):
         origins = origins[origins >= 0]
         if not len(origins):
             return Pairs.none()
+        if self.topology.knows_ends(table):
+            return self.topology.edges_at(table, side, origins)
         parts: list[Pairs] = []
         if side in ("out", "both"):
-            parts.append(self._fetch(table, "src", self.source.space.text(origins)))
+            parts.append(self._fetch(table, "src", origins))
         if side in ("in", "both"):
-            found = self._fetch(table, "dst", self.target.space.text(origins)).reversed()
+            found = self._fetch(table, "dst", origins).reversed()
             if side == "both":
                 # A loop was found from the other side already.
                 found = found.select(found.sources != found.targets)
             parts.append(found)
         return Pairs.join(parts)
 
-    def _fetch(self, table: Table, column: str, ids: pa.StringArray) -> Pairs:
-        parts: list[Pairs] = []
-        if table.prefers_each(len(ids)):
-            return self._fetch_each(table, column, ids.to_pylist())
-        for start in range(0, len(ids), LOOKUP_BATCH):
-            look("looking up edges")
-            found = table.among(column, ids.slice(start, LOOKUP_BATCH), ["src", "dst"])
-            parts.append(
-                Pairs(
-                    sources=self.source.space.intern(_texts(found["src"])),
-                    targets=self.target.space.intern(_texts(found["dst"])),
-                    addresses=_addresses(found),
-                )
-            )
-        return Pairs.join(parts)
-
-    def _fetch_each(self, table: Table, column: str, ids: list[str]) -> Pairs:
-        """The same origin by origin: its own end of an edge is known and need not be read."""
-        other = "dst" if column == "src" else "src"
-        near, far = (
-            (self.source.space, self.target.space)
-            if column == "src"
-            else (self.target.space, self.source.space)
-        )
-        parts: list[Pairs] = []
-        for name, found in zip(ids, table.among_each(column, ids, [other]), strict=True):
-            parts.append(
-                Pairs(
-                    sources=np.full(found.num_rows, near.number_of(name), np.int64),
-                    targets=far.intern(_texts(found[other])),
-                    addresses=_addresses(found),
-                )
-            )
-        found = Pairs.join(parts)
-        return found if column == "src" else found.reversed()
+    def _fetch(self, table: Table, column: Literal["src", "dst"], origins: Vertices) -> Pairs:
+        return find_edges(table, column, origins, self.source.space, self.target.space)
 
 
 def _small(pairs: Pairs, *, per_edge: bool) -> Adjacency:
     return Adjacency.of_edges(pairs) if per_edge else Adjacency.of_pairs(pairs)
-
-
-def _addresses(found: pa.Table) -> Addresses:
-    return found["_rowaddr"].to_numpy().astype(np.int64)
-
-
-def _texts(values: pa.Array | pa.ChunkedArray) -> pa.StringArray:
-    return plain(contiguous(values) if isinstance(values, pa.ChunkedArray) else values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from omnigraph.storage.tables import Table
 
 SAVED_EDGES_MIN = 100_000
 """Fewer edges are numbered again by each process sooner than they are looked for on disk."""
+FEW_VERTICES = 8
 FilesKey = tuple[str, ...]
 
 
@@ -118,6 +119,26 @@ class EdgeParts:
             known[part.offsets] = True
             rows = rows & known
         return part.at(fragment, np.flatnonzero(rows))
+
+    def knows(self, layout: Layout) -> bool:
+        """Whether all edges of a version are known in numbers, here or on disk."""
+        self.read_known(layout, layout.fragments)
+        return all(self.has(layout, f) for f in layout.fragments)
+
+    def with_end(self, layout: Layout, end: Literal["src", "dst"], vertices: Vertices) -> Pairs:
+        """The edges of a known version that have one of some vertices at an end."""
+        found: list[Pairs] = []
+        for fragment in layout.fragments:
+            part = self._parts[fragment.files]
+            rows = _places_of(part.sources if end == "src" else part.targets, vertices)
+            if part.offsets is not None:
+                rows = part.offsets[rows]
+            live = layout.offsets(fragment)
+            if live is not None:
+                rows = rows[np.isin(rows, live, assume_unique=True)]
+            if len(rows):
+                found.append(part.at(fragment, rows))
+        return Pairs.join(found)
 
     def keep(self, files: Collection[FilesKey]) -> None:
         """Forget what is known of all other files."""
@@ -206,6 +227,16 @@ class EdgeParts:
                     offsets=layout.offsets(fragment),
                 )
                 self._parts.setdefault(fragment.files, part)
+
+
+def _places_of(ends: SavedEnds, vertices: Vertices) -> Offsets:
+    """Where one of some vertices stands."""
+    if len(vertices) > FEW_VERTICES:
+        return np.flatnonzero(np.isin(ends, vertices.astype(np.uint32)))
+    mask = np.zeros(len(ends), np.bool_)
+    for vertex in vertices.tolist():
+        mask |= ends == np.uint32(vertex)
+    return np.flatnonzero(mask)
 
 
 def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.StringArray:

@@ -23,6 +23,7 @@ from omnigraph.query.topology.array_files import ArrayFile
 from omnigraph.query.topology.edge_parts import EdgeParts
 from omnigraph.query.topology.saved import layout_of, names_of, understood
 from omnigraph.query.topology.sorting import fill_sorted, fold_repeats
+from omnigraph.query.topology.vertices import Vertices
 from omnigraph.storage.layout import Fragment, Layout, Offsets
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.tables import Table
@@ -77,6 +78,25 @@ class EdgeTopology:
             self._load(table, side, per_edge=per_edge)
             known = self._versions.get(table.name)
             return known is not None and (side, per_edge) in known.made
+
+    def knows_ends(self, table: Table) -> bool:
+        """Whether the ends of all edges are known in numbers, so that some are found at once."""
+        with self._lock:
+            return self._parts.saves(table.row_count) and self._parts.knows(table.layout)
+
+    def edges_at(self, table: Table, side: Side, vertices: Vertices) -> Pairs:
+        """The edges of some vertices of a version whose ends are known, as seen from a side."""
+        with self._lock:
+            layout, parts = table.layout, list[Pairs]()
+            if side != "in":
+                parts.append(self._parts.with_end(layout, "src", vertices))
+            if side != "out":
+                found = self._parts.with_end(layout, "dst", vertices).reversed()
+                if side == "both":
+                    # A loop was found from the other side already.
+                    found = found.select(found.sources != found.targets)
+                parts.append(found)
+            return Pairs.join(parts)
 
     def adjacency(self, table: Table, side: Side, *, per_edge: bool) -> Adjacency:
         """The adjacency of one version, seen from one side."""

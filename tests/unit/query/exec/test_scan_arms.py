@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph.query.exec import columns as columns_module
+from omnigraph.query.exec import lookups
 from omnigraph.query.exec import world as world_module
 from omnigraph.query.exec.columns import CACHE_VARIABLE
 from omnigraph.storage.tables import Table
@@ -262,7 +263,7 @@ def test_ids_are_looked_up_with_an_index_and_read_whole_without(chain, monkeypat
 @pytest.mark.parametrize("cache", ["0", "2000", "1e9"])
 def test_every_choice_gives_the_same_walk(chain, monkeypatch, indexed, cache):
     monkeypatch.setattr(Table, "indexed_columns", indexed)
-    monkeypatch.setattr(world_module, "LOOKUP_BATCH", 7)
+    monkeypatch.setattr(lookups, "LOOKUP_BATCH", 7)
     monkeypatch.setenv(CACHE_VARIABLE, cache)
     text = "match { $a: N  $a next{2,3} $b  $b next $c } return { $a.name, $c.name } order { $a.name, $c.name } limit 3"
     with omnigraph.open(chain) as graph:

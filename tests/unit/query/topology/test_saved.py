@@ -197,3 +197,23 @@ def test_files_of_one_kind_stay_few(graph: Graph, monkeypatch) -> None:
         graph.used()
     kinds = [n.split("-", 1)[1].rsplit("-", 1)[0] for n in graph.used().files.newest("")]
     assert max(kinds.count(kind) for kind in kinds) == 2
+
+
+def test_the_edges_of_some_nodes_are_found_without_an_adjacency(graph: Graph) -> None:
+    process = graph.used()
+    graph.edges = graph.edge_versions.remove(graph.edges, ["e3"])
+    graph.edges = graph.edge_versions.append(graph.edges, edge_rows([("loop", "p1", "p1")]))
+    process.edges.adjacency(graph.edge_versions.reopened(graph.edges), "out", per_edge=True)
+    table = graph.edge_versions.reopened(graph.edges)
+    assert process.edges.knows_ends(table)
+    for names in (["p1"], ["p3", "q5"], PEOPLE, ["nobody"]):
+        numbers = process.space.find(pa.array(names))
+        for side in SIDES:
+            found = process.edges.edges_at(table, side, numbers[numbers >= 0])
+            rows = zip(
+                process.space.text(found.sources).to_pylist(),
+                process.space.text(found.targets).to_pylist(),
+                strict=True,
+            )
+            expected = [(a, b) for _, a, b in process.rows(table, side) if a in names]
+            assert sorted(rows) == sorted(expected), (names, side)
