@@ -26,7 +26,7 @@ _VARIABLES = {
     ACTOR_VARIABLE: "the author of a commit, without `--as`",
     "OMNIGRAPH_QUERY_TIMEOUT": "seconds that a query may take, without `--timeout`",
     "OMNIGRAPH_QUERY_MEMORY": "bytes that the rows of a query may take, without `--memory`",
-    "OMNIGRAPH_CACHE_BYTES": "bytes of columns that an open graph keeps in memory for queries (1e9)",
+    "OMNIGRAPH_CACHE_BYTES": "bytes that an open graph keeps in memory for queries (1e9)",
     "OMNIGRAPH_CACHE_DIR": "folder for topologies of large graphs; `off` for none",
     "OMNIGRAPH_DISK_CACHE_BYTES": "bytes that this folder may take (1.7e10)",
     "AWS_*": "access to `s3://` stores, as every AWS tool reads it",

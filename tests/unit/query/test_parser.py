@@ -68,7 +68,9 @@ def test_white_space_is_needed_between_words_only(file):
         ("$a <knows> $b", "Traversal"),
         ("$a $e:<knows>{1,2} $b", "Traversal"),
         ("$a < $b", "FilterClause"),
-        ("$a in $b", "FilterClause"),
+        ("$a in $b", "Traversal"),
+        ("$a and{1,2} $b", "Traversal"),
+        ("$v not $w.active", "FilterClause FilterClause"),
         ("$a is null", "FilterClause"),
         ("$a not in $b", "FilterClause"),
         ("($a) contains $b", "FilterClause"),
@@ -87,7 +89,6 @@ def test_white_space_is_needed_between_words_only(file):
         ("$flag count { 1 < $a.x } > 2", "FilterClause FilterClause"),
         ("$flag search($a.x, $q)", "FilterClause FilterClause"),
         ("$flag ($a or $b)", "FilterClause FilterClause"),
-        ("$flag and $b $c: T", "FilterClause Binding"),
         ("$a.x = $b $c: T", "FilterClause Binding"),
         ("$a.x = 1 $a.y", "FilterClause FilterClause"),
         ("$a: T -1 < $a.x", "Binding FilterClause"),
@@ -97,6 +98,55 @@ def test_white_space_is_needed_between_words_only(file):
 )
 def test_what_a_clause_is_shows_in_its_first_tokens(text, kinds):
     assert " ".join(type(c).__name__ for c in clauses(text)) == kinds
+
+
+@pytest.mark.parametrize("word", ["and", "or", "in", "is", "not"])
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("$a {} $b", "Traversal"),
+        ("$a {}{{2,3}} $flag", "Traversal"),
+        ("$a $e:{} $b", "Traversal"),
+        ("$a <{}> $b", "Traversal"),
+        ("$flag $a {} $b", "FilterClause Traversal"),
+    ],
+)
+def test_behind_a_variable_every_word_is_an_edge(text, kinds, word):
+    found = parse(f"query q($flag: Bool) {{ match {{ {text.format(word)} }} return {{ $a }} }}")
+    assert " ".join(type(c).__name__ for c in found.queries[0].body.clauses) == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("$flag and $b $c: T", "FilterClause Binding"),
+        ("$flag or $other", "FilterClause"),
+        ("$flag not $other", "FilterClause FilterClause"),
+        ("$flag in $b", "FilterClause"),
+        ("$flag not in $b", "FilterClause"),
+        ("$flag not { $a: T }", "FilterClause Negation"),
+        ("$flag knows $b", "Traversal"),
+    ],
+)
+def test_behind_a_parameter_such_a_word_is_an_operator(text, kinds):
+    head = "query q($flag: Bool, $other: Bool, $b: [Bool])"
+    found = parse(f"{head} {{ match {{ {text} }} return {{ $a }} }}")
+    assert " ".join(type(c).__name__ for c in found.queries[0].body.clauses) == kinds
+
+
+@pytest.mark.parametrize("word", ["and", "or", "in", "is", "not"])
+@pytest.mark.parametrize(
+    "text",
+    ["{0} = 1", "{0} is null", "{0} is not null", "{0} in [1]", "{0} not in [1]", "{0} contains 1"],
+)
+def test_such_a_word_is_a_property_before_an_operator(text, word):
+    found = condition(text.format(word))
+    named = found.left if isinstance(found, ast.CompareExpr) else found.operand
+    assert bare(named) == ("NameRef", ("name", word))
+    if text.format(word) == "not in [1]":
+        return  # A second `not` before it would be the property, and the first its operator.
+    negated = condition(f"not {text.format(word)} and k = 1")
+    assert bare(negated.operands[0].operand) == bare(found)
 
 
 def test_a_traversal_has_all_its_parts():

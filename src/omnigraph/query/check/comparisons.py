@@ -9,6 +9,7 @@ that changes nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph.lang.source import Span
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 def compare(expr: ast.CompareExpr, place: Place) -> typed.Expr | None:
     """``a = b``, ``a contains b`` and the like."""
+    expr = replace(expr, left=place.left_of(expr.left))
     if isinstance(expr.left, ast.NullLiteral) or isinstance(expr.right, ast.NullLiteral):
         return _with_null(expr, place)
     left, right = place.value(expr.left), place.value(expr.right)
@@ -241,6 +243,7 @@ def _starts_with(
 
 def in_list(expr: ast.In, place: Place) -> typed.Expr | None:
     """``x in [1, 2]``, ``x not in $list``, ``x in $v.tags``."""
+    expr = replace(expr, operand=place.left_of(expr.operand))
     if isinstance(expr.operand, ast.NullLiteral):
         place.value(expr.operand)
         return None

@@ -52,6 +52,10 @@ class Place(ABC):
     def property(self, expr: ast.PropertyRef) -> typed.Expr | None:
         """``$v.p``."""
 
+    def left_of(self, expr: ast.Expr) -> ast.Expr:
+        """What stands to the left of an operator, where a literal would say nothing."""
+        return expr
+
     @abstractmethod
     def bare_name(self, expr: ast.NameRef) -> typed.Expr | None:
         """A word on its own."""
@@ -150,7 +154,7 @@ class Place(ABC):
         )
 
     def _is_null(self, expr: ast.IsNullExpr) -> typed.Expr | None:
-        operand = self.present(expr.operand)
+        operand = self.present(self.left_of(expr.operand))
         if operand is None:
             return None
         test = typed.IsNull(operand=operand)

@@ -19,7 +19,7 @@ from omnigraph.query.check.constants import single
 from omnigraph.query.check.context import Context, as_nullable
 from omnigraph.query.check.expressions import AGGREGATES, SCORES, arguments
 from omnigraph.query.check.patterns import check_match
-from omnigraph.query.check.places import MatchPlace, declared
+from omnigraph.query.check.places import MatchPlace, declared, literal_word
 from omnigraph.query.codes import QueryCode
 from omnigraph.schema.catalog import PropertyType, Scalar
 
@@ -195,6 +195,9 @@ class _Order:
         return typed.OrderKey(value=value, descending=descending)
 
     def _value(self, expr: ast.Expr) -> typed.Expr | None:
+        word = literal_word(expr)
+        if word is not None and any(column.name == word for column in self._columns):
+            expr = ast.NameRef(name=word, span=expr.span)
         if isinstance(expr, ast.NameRef):
             return self._named(expr)
         if isinstance(expr, ast.Call) and expr.function.text in SCORES:

@@ -145,6 +145,13 @@ class TargetPlace(Place):
         hint = f"write `{name}` alone: it is a property of the {self._target.name}"
         self._refuse(expr, f"{self.ctx.quote(expr.span)} has no meaning in `where`", hint)
 
+    def left_of(self, expr: ast.Expr) -> ast.Expr:
+        """The property of this name, if there is one: no word is reserved."""
+        word = literal_word(expr)
+        if word is None or word not in self._target.by_name:
+            return expr
+        return ast.NameRef(name=word, span=expr.span)
+
     def bare_name(self, expr: ast.NameRef) -> typed.Prop | None:
         found = self.ctx.column(self._target, expr.name, expr.span)
         if found is None:
@@ -169,6 +176,17 @@ class TargetPlace(Place):
         self.ctx.report(
             QueryCode.WHERE_EXPRESSION, expr.span, message, expected=expected, hint=hint
         )
+
+
+def literal_word(expr: ast.Expr) -> str | None:
+    """How a literal is spelled that could be a name as well."""
+    match expr:
+        case ast.NullLiteral():
+            return "null"
+        case ast.BoolLiteral():
+            return "true" if expr.value else "false"
+        case _:
+            return None
 
 
 # -- given -----------------------------------------------------------------------------------------

@@ -249,7 +249,11 @@ class Bodies(Clauses):
 
     def _where(self, word: Token, type_name: ast.Name) -> ast.Expr:
         if self.cursor.accept_word("where"):
-            return self.expression()
+            self.bare_properties = True
+            try:
+                return self.expression()
+            finally:
+                self.bare_properties = False
         token = self.cursor.here
         failure = ParseFailure(
             f"unexpected {token}",

@@ -128,12 +128,17 @@ class Clauses(Expressions):
             return second.is_punct(":") and not self.cursor.peek(3).is_type_name
         if first.is_punct("<"):
             return second.kind is TokenKind.WORD and self.cursor.peek(3).is_punct(">")
-        if first.kind is not TokenKind.WORD or first.text in NOT_EDGE_WORDS | SHOUTED:
+        if first.kind is not TokenKind.WORD or first.text in SHOUTED:
+            return False
+        # `$flag and $other` joins two parameters; a node is neither true nor false, nor in a list.
+        operator = first.text in NOT_EDGE_WORDS
+        if operator and self.cursor.here.text[1:] in self.declared:
             return False
         if second.kind is TokenKind.VARIABLE:
-            return True
+            # `$v  not $w.active` are two conditions, of which the first is refused.
+            return not (operator and self.cursor.peek(3).is_punct("."))
         if second.is_punct("{"):
-            return self._at_bounds(block_word=first.text in _BLOCK_WORDS)
+            return self._at_bounds(block_word=operator or first.text in _BLOCK_WORDS)
         bare_target = self._is_bare_variable(second, self.cursor.peek(3))
         return bare_target and first.text not in _NO_EDGE
 

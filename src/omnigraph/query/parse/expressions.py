@@ -20,6 +20,7 @@ from omnigraph.lang.source import Span
 from omnigraph.query import ast
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.lexical import (
+    BOUNDARIES,
     COMPARISON_WORDS,
     COMPARISONS,
     FOREIGN_WORDS,
@@ -34,6 +35,7 @@ VALUE = "a value, a variable or a function"
 _NUMBERS = (TokenKind.INT, TokenKind.FLOAT, TokenKind.DIGIT_WORD)
 _BARE_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9A-Za-z_])")
 _EDGE_HINT = "follow an edge by its word: `$a knows $b`"
+_NO_OPERAND = NOT_EDGE_WORDS | frozenset(COMPARISON_WORDS) | BOUNDARIES
 _ENDS_NAME = frozenset({*COMPARISONS, ",", "}", ")", "]"})
 """Punctuation behind `not`, `and` … that makes them ordinary names."""
 
@@ -213,16 +215,38 @@ class Expressions(ParserState, ABC):
         if text in SHOUTED:
             self._shouted(token)
             return self._literal_shouted(token)
-        if text in NOT_EDGE_WORDS and not self._is_name(following):
+        if text in NOT_EDGE_WORDS and not self._is_name():
             self.fail(VALUE)
         name = self.name(VALUE)
         return ast.NameRef(name=name.text, span=name.span)
 
-    def _is_name(self, following: Token) -> bool:
+    def _is_name(self, at: int = 1) -> bool:
+        """Whether a word such as `in` or `not` is a name here, by what stands behind it."""
+        following, then = self.cursor.peek(at), self.cursor.peek(at + 1)
         if following.kind is TokenKind.PUNCT:
             return following.text in _ENDS_NAME
-        directed = following.is_word("asc") or following.is_word("desc")
-        return directed and (self.cursor.peek(2).is_punct(",") or self.cursor.peek(2).is_punct("}"))
+        if following.kind is not TokenKind.WORD:
+            return False
+        if following.text in ("asc", "desc"):
+            return then.is_punct(",") or then.is_punct("}")
+        if not self.bare_properties:
+            return False
+        if following.text == "is":
+            second = self.cursor.peek(at + 2)
+            return then.is_word("null") or (then.is_word("not") and second.is_word("null"))
+        if following.text == "not":
+            return then.is_word("in") and self._operand_at(at + 2)
+        # In `not in = 1` the second word is the name.
+        return following.text in ("in", *COMPARISON_WORDS) and self._operand_at(at + 1)
+
+    def _operand_at(self, at: int) -> bool:
+        """Whether what stands there is certainly what an operator is followed by."""
+        token = self.cursor.peek(at)
+        if token.kind is TokenKind.PUNCT:
+            return token.text in ("(", "[", "-")
+        if token.kind is TokenKind.WORD:
+            return token.text not in _NO_OPERAND
+        return token.kind is not TokenKind.END
 
     def _counted(self, word: Token) -> ast.ExistsExpr | ast.CountExpr:
         self.cursor.take()
@@ -315,7 +339,7 @@ class Expressions(ParserState, ABC):
         token = self.cursor.here
         if token.kind is not TokenKind.WORD or token.text not in ("not", "NOT"):
             return False
-        if self._is_name(self.cursor.peek()):
+        if self._is_name():
             return False
         self._shouted(token)
         return True

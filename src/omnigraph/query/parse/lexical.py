@@ -201,7 +201,7 @@ BOUNDARIES = frozenset({"query", *BODY_WORDS})
 QUERY_ANNOTATIONS = ("description", "instruction")
 
 NOT_EDGE_WORDS = frozenset({"and", "or", "not", "in", "is"})
-"""Between two variables every other word is the name of an edge."""
+"""Behind a parameter these are operators; between two variables every other word names an edge."""
 COMPARISONS: dict[str, CompareOp] = {
     op: cast(CompareOp, op) for op in ("=", "!=", "<", "<=", ">", ">=")
 }

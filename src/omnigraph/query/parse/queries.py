@@ -85,6 +85,7 @@ class Queries(Bodies):
         depth = self.depth
         try:
             params = self._params(name)
+            self.declared = frozenset(param.name.text for param in params)
             annotations = self._annotations()
             if not self.cursor.at_punct("{"):
                 self.fail("`{` or an annotation")

@@ -57,6 +57,10 @@ class ParserState:
         self._depth = 0
         self._reported_at = -1
         self._nesting: list[int] | None = None
+        self.bare_properties = False
+        """Whether a word on its own is a property: in the `where` of a mutation."""
+        self.declared: frozenset[str] = frozenset()
+        """The parameters of the query that is read."""
 
     # -- complaints ------------------------------------------------------------------------------
 
