@@ -67,6 +67,7 @@ BOUNDS: tuple[tuple[Any, str, tuple[float, ...]], ...] = (
     (world, "SCAN_COST", (0, 0.2)),
     (world, "LOOKUP_COST", (0, 1, 40)),
     (world, "LOOKUP_START_COST", (0, 1, 6_000)),
+    (tables, "PIECE_ROWS", (1, 1 << 18)),
     (table_memory, "KNOWN_CHUNKS_MAX", (1, 64)),
     (compact, "TAIL_MAX", (2, 5, 64)),
     (table_memory, "REMOVED_KNOWN_MAX", (0, 1, 16)),

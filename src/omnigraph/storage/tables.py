@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 
-from omnigraph.arrow.sets import among
+from omnigraph.arrow.sets import among, true_at
 from omnigraph.errors import InternalError
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Positions, data_files, index_folders
@@ -31,6 +31,8 @@ from omnigraph.storage.table_memory import ColumnCache, TableMemory
 # pyright: reportAttributeAccessIssue=false
 
 
+PIECE_ROWS = 1 << 18
+"""Rows of a large column that are looked through at once."""
 REMEMBERED_MAX = 10_000
 """Ids whose positions are remembered once they were looked up."""
 FOUND_VALUES_MAX = 10_000
@@ -131,10 +133,9 @@ class Table:
         if self._asks_index(column, values):
             return self._positions_by_index(column, values)
         found, start = [np.empty(0, np.int64)], 0
-        for part in self._column_parts(column):
-            mask = among(part, values)
-            found.append(np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + start)
-            start += len(part)
+        for piece in self._pieces((column,), len(values)):
+            found.append(true_at(among(piece[column], values)) + start)
+            start += piece.num_rows
         return np.concatenate(found)
 
     def positions_of(self, ids: pa.StringArray) -> Positions:
@@ -220,11 +221,25 @@ class Table:
         """Whether every read is a request to another machine."""
         return "://" in self.dataset.uri and not self.dataset.uri.startswith("file:")
 
-    def _column_parts(self, column: str) -> Iterable[pa.Array]:
-        """A column piece by piece: what is kept already, or streamed when it is too large."""
-        if self._fits_cache(1):
-            return self.columns((column,)).column(0).chunks
-        return (batch.column(0) for batch in self.batches((column,)))
+    def _pieces(self, columns: Sequence[str], values: int) -> Iterator[pa.Table]:
+        """Columns as they are kept, or piece by piece where they are too large for that.
+
+        A piece has at least as many rows as values are looked for in it: for each piece these are
+        put into a hash table, which must not cost more than the rows do.
+        """
+        if self._fits_cache(len(columns)):
+            yield self.columns(columns)
+            return
+        waiting: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in self.batches(columns):
+            waiting.append(batch)
+            rows += batch.num_rows
+            if rows >= max(values, PIECE_ROWS):
+                yield pa.Table.from_batches(waiting)
+                waiting, rows = [], 0
+        if waiting:
+            yield pa.Table.from_batches(waiting)
 
     def where(
         self, condition: pc.Expression, columns: Sequence[str], *, fragments: Sequence[int] = ()
@@ -312,14 +327,11 @@ class Table:
             return self.take(self.positions(column, values), columns)
         if self._asks_index(column, values):
             return self._rows_by_index(column, values, columns)
-        if self._fits_cache(len(wanted)):
-            table = self.columns(wanted)
-            return table.filter(among(table[column], values)).select(list(columns))
         found = [
-            batch.filter(among(batch[column], values)).select(list(columns))
-            for batch in self.batches(wanted)
+            piece.filter(among(piece[column], values)).select(list(columns))
+            for piece in self._pieces(wanted, len(values))
         ]
-        return pa.Table.from_batches(found) if found else self._empty(columns)
+        return pa.concat_tables(found) if found else self._empty(columns)
 
     def _rows_by_index(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Rows that an index finds; ids that are known to exist are not read."""
