@@ -8,7 +8,36 @@ import pytest
 
 import omnigraph
 
-WORDS = ["in", "is", "and", "or", "not", "null", "true", "false", "exists", "count", "optional", "match", "return", "order", "limit", "contains", "starts_with", "where", "set", "insert", "update", "delete", "upsert", "query", "as", "desc", "asc", "distinct"]
+WORDS = [
+    "in",
+    "is",
+    "and",
+    "or",
+    "not",
+    "null",
+    "true",
+    "false",
+    "exists",
+    "count",
+    "optional",
+    "match",
+    "return",
+    "order",
+    "limit",
+    "contains",
+    "starts_with",
+    "where",
+    "set",
+    "insert",
+    "update",
+    "delete",
+    "upsert",
+    "query",
+    "as",
+    "desc",
+    "asc",
+    "distinct",
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +101,6 @@ def test_in_the_condition_of_a_mutation(graph: omnigraph.Graph, word: str) -> No
 def test_a_literal_to_the_right_stays_one(tmp_path) -> None:
     with omnigraph.init(tmp_path / "g", "node P { k: String @key  true: Bool?  done: Bool? }") as g:
         g.load({"P": [{"k": "a", "true": False, "done": True}, {"k": "b", "true": True}]})
-        assert g.mutate('update P set { done: true } where done = true').affected_nodes == 1
+        assert g.mutate("update P set { done: true } where done = true").affected_nodes == 1
         assert g.mutate("delete P where true = true").affected_nodes == 1
         assert g.query("match { $p: P } return { $p.k }").to_dicts() == [{"p.k": "a"}]
