@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from cli_support import answer, environment, ok, process, run
 
+from support.children import ended
+
 
 def lines(*args: object) -> list[dict[str, Any]]:
     """The JSON lines of a command that must succeed."""
@@ -133,12 +135,13 @@ def test_follow_sees_new_commits_and_ctrl_c_tells_the_cursor(graph: Path) -> Non
         "0.01",
         "--json",
     ]
-    with subprocess.Popen(
+    program = subprocess.Popen(
         [sys.executable, "-c", code, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
-    ) as child:
+    )
+    with ended(program) as child:
         assert child.stdout is not None
         first, cursor = (json.loads(child.stdout.readline()) for _ in range(2))
         assert "cause" in first

@@ -183,3 +183,22 @@ def test_commands_in_this_process_leave_the_handler_alone(graph: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     run("snapshot", graph)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_tests_that_interrupt_a_child_end_in_a_background_shell() -> None:
+    """A shell without job control starts `nohup make test &` with interrupts ignored."""
+    name = "test_follow_sees_new_commits_and_ctrl_c_tells_the_cursor"
+    suite = Path(__file__).parents[2]
+    command = f"trap '' INT; exec {sys.executable} -m pytest -q -n0 -p no:cacheprovider tests/cli -k {name}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=suite,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+        start_new_session=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode()
+    assert b"1 passed" in done.stdout

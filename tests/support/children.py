@@ -57,6 +57,16 @@ def enter(environment: Mapping[str, str]) -> None:
 
 
 @contextmanager
+def ended(child: subprocess.Popen[bytes]) -> Generator[subprocess.Popen[bytes]]:
+    """A process that is not waited for if a test fails before it has ended."""
+    with child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+@contextmanager
 def started(
     code: str, *arguments: str, environment: Mapping[str, str]
 ) -> Generator[tuple[ForkServerProcess, Path]]:
