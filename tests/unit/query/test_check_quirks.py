@@ -142,10 +142,12 @@ def test_quirk_match_text_is_a_phrase():
     assert test.kind == "phrase"
 
 
-def test_quirk_directions_of_rankings_are_refused_not_ignored():
-    for word in ("asc", "desc"):
-        tail = f'order {{ bm25($v.name, "x") {word} }}'
-        assert codes(read_text("$v: Vessel", "$v.name", tail)) == ["Q512"]
+def test_quirk_the_worst_first_is_refused_not_ignored():
+    tail = 'order { bm25($v.name, "x") asc }'
+    assert codes(read_text("$v: Vessel", "$v.name", tail)) == ["Q512"]
+    for word in ("", "desc"):
+        (key,) = read("$v: Vessel", tail=f'order {{ bm25($v.name, "x") {word} }}').order
+        assert not key.descending
 
 
 def test_quirk_the_end_of_a_traversal_can_be_ranked():

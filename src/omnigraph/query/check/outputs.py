@@ -187,9 +187,10 @@ class _Order:
         if value is None:
             return None
         if isinstance(value, _SCORE_TYPES):
-            if not self._check_score(index, ordering):
-                return None
-        elif not self._check_type(value, ordering):
+            # Whatever word it has, it is the one for the best first.
+            ranked = self._check_score(index, value, ordering)
+            return typed.OrderKey(value=value, descending=False) if ranked else None
+        if not self._check_type(value, ordering):
             return None
         descending = ordering.direction is not None and ordering.direction.text == "desc"
         return typed.OrderKey(value=value, descending=descending)
@@ -244,15 +245,16 @@ class _Order:
             )
         return None
 
-    def _check_score(self, index: int, ordering: ast.Ordering) -> bool:
+    def _check_score(self, index: int, value: typed.Score, ordering: ast.Ordering) -> bool:
         ctx, ok = self._ctx, True
         if index > 0:
             message, at = "a ranking is the first order key or none", ordering.key.span
             ctx.report(QueryCode.SCORE_MISPLACED, at, message, hint="move it to the front")
             ok = False
-        if ordering.direction is not None:
-            message = f"a ranking has no `{ordering.direction.text}`"
-            hint = "the best come first; leave the word out"
+        best, what = ("asc", "distance") if isinstance(value, typed.Nearest) else ("desc", "score")
+        if ordering.direction is not None and ordering.direction.text != best:
+            message = f"a ranking by {what} has no `{ordering.direction.text}`"
+            hint = f"the best come first: write `{best}`, or leave the word out"
             ctx.report(QueryCode.SCORE_DIRECTION, ordering.direction.span, message, hint=hint)
             ok = False
         return ok
