@@ -171,7 +171,9 @@ class Diagnostic:
     expected: str | None = None
     hint: str | None = None
     source_line: str = ""
-    """The text of the line, for display."""
+    """The text of the line, for display; of a long one the part around the place."""
+    left_out: int = 0
+    """Characters of the line that stand before that part."""
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnostic as plain JSON data, without absent fields."""
@@ -200,7 +202,8 @@ def render_diagnostic(source_name: str, diagnostic: Diagnostic) -> str:
     lines = [f"{source_name}:{d.line}:{d.column}: {d.code}: {d.message}"]
     if d.source_line:
         gutter = f"{d.line:>5} | "
-        start, end = d.column - 1, d.column - 1 + d.length
+        start = d.column - 1 - d.left_out
+        end = start + d.length
         lead = "".join("\t" if c == "\t" else " " * _width(c) for c in d.source_line[:start])
         beyond = max(0, end - max(start, len(d.source_line)))
         length = max(1, sum(map(_width, d.source_line[start:end])) + beyond)

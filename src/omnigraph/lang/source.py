@@ -8,6 +8,7 @@ they are computed here, once, when something is wrong.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +23,14 @@ class Help(TypedDict, total=False):
 
     expected: str | None
     hint: str | None
+
+
+SHOWN_MAX = 160
+"""Characters of a source line in a message."""
+SHOWN_BEFORE = 60
+QUOTED_MAX = 200
+"""Characters of a name or a text in a message."""
+_LONG_QUOTE = re.compile(rf"`([^`]{{{QUOTED_MAX}}})[^`]+`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +79,37 @@ class Source:
         """A finding at this place. The underlined part never leaves the first line of the span."""
         number, column = self.position(span.start)
         # Half of a surrogate pair may be the very thing we complain about; it cannot be printed.
-        text = self.line(number).encode("utf-8", "replace").decode("utf-8")
-        length = max(1, min(span.end - span.start, len(text) - column + 1))
+        text, left_out = _around(self.line(number), column - 1)
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        length = max(1, min(span.end - span.start, len(text) + left_out - column + 1))
+        said = {name: _shortened(words) for name, words in help.items() if isinstance(words, str)}
         return Diagnostic(
             code=code,
-            message=message,
+            message=_shortened(message),
             line=number,
             column=column,
             length=length,
             source_line=text,
-            **help,
+            left_out=left_out,
+            **said,
         )
+
+
+def _shortened(message: str) -> str:
+    """A message in which nothing that was quoted is very long."""
+    return _LONG_QUOTE.sub(r"`\1…`", message) if len(message) > QUOTED_MAX else message
+
+
+def _around(line: str, place: int) -> tuple[str, int]:
+    """What is shown of a line, and how many characters come before it."""
+    if len(line) <= SHOWN_MAX:
+        return line, 0
+    start = max(0, min(place - SHOWN_BEFORE, len(line) - SHOWN_MAX))
+    end = start + SHOWN_MAX
+    # An ellipsis takes the place of one character, so that columns stay what they are.
+    shown = line[start:end]
+    shown = f"…{shown[1:]}" if start else shown
+    return (f"{shown[:-1]}…" if end < len(line) else shown), start
 
 
 # -- printable -------------------------------------------------------------------------------------

@@ -52,3 +52,27 @@ def test_caret_stands_under_its_character_in_a_line_of_wide_ones(text, part, und
     at = text.index(part)
     found = source.diagnostic(code="X", message="m", span=Span(start=at, end=at + len(part)))
     assert render_diagnostic("t", found).split("\n")[2] == "      | " + underline
+
+
+def test_of_a_long_line_the_part_around_the_place_is_shown():
+    line = "a" * 300 + "HERE" + "b" * 300
+    for text, place in ((line, 300), ("HERE" + "b" * 500, 0), ("a" * 500 + "HERE", 500)):
+        found = Source(name="q", text=f"first\n{text}\n").diagnostic(
+            code="X", message="no", span=Span(start=place + 6, end=place + 10)
+        )
+        shown, caret = render_diagnostic("q", found).split("\n")[1:]
+        assert len(shown) < 200
+        assert shown[caret.index("^") : caret.rindex("^") + 1] == "HERE"
+        assert (found.line, found.column, found.length) == (2, place + 1, 4)
+
+
+def test_what_a_message_quotes_is_cut():
+    found = Source(name="q", text="x").diagnostic(
+        code="X",
+        message=f"unknown `{'n' * 10_000}` in `D`",
+        span=Span(start=0, end=1),
+        hint=f"write `{'m' * 10_000}`",
+    )
+    assert len(found.message) < 300
+    assert found.message.endswith("…` in `D`")
+    assert len(found.hint or "") < 300
