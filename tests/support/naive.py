@@ -92,11 +92,14 @@ def _rank(evaluator: Evaluator, pattern: typed.Pattern, score: Score) -> bool:
         raise ValueError(f"no block introduces ${variable}")
     type_name = next(n.type_name for n in block.nodes if n.name == variable)
     everyone = evaluator.graph.nodes_of(type_name)
-    # Filters on this variable alone come before the ranking; all else only removes rows from it.
-    own = [
-        f
-        for f in block.filters
-        if typed.variables(f) == frozenset({variable}) and not _has_block(f)
+    # Conditions on this variable alone come before the ranking; all else only removes rows from it.
+    own: list[typed.Expr] = [
+        f for f in block.filters if typed.variables(f) == frozenset({variable})
+    ]
+    own += [
+        typed.Not(operand=typed.Exists(block=inner))
+        for inner in block.negations
+        if inner.outer == (variable,)
     ]
     candidates = [
         n for n in everyone if all(evaluator.value(f, {variable: n}) is True for f in own)
@@ -111,10 +114,6 @@ def _introducing(pattern: typed.Pattern, variable: str) -> typed.Pattern | None:
         return pattern
     inner = (_introducing(optional, variable) for optional in pattern.optionals)
     return next((found for found in inner if found is not None), None)
-
-
-def _has_block(expr: typed.Expr) -> bool:
-    return any(isinstance(e, (typed.Exists, typed.CountOf)) for e in typed.walk(expr))
 
 
 # ---------------------------------------------------------------- groups

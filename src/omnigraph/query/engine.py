@@ -200,9 +200,17 @@ class QueryEngine:
             notices=notices,
         )
 
-    def step_rows(self, step: Plan, snapshot: Snapshot, values: Values, limits: Limits) -> pa.Table:
-        """The rows of a plan without blocks, for an executor that lacks some of its steps."""
-        plan = QueryPlan(root=step, blocks={})
+    def step_rows(
+        self,
+        step: Plan,
+        blocks: Mapping[typed.Pattern, Plan],
+        *,
+        snapshot: Snapshot,
+        values: Values,
+        limits: Limits,
+    ) -> pa.Table:
+        """The rows of a part of a plan, for an executor that lacks some of its steps."""
+        plan = QueryPlan(root=step, blocks=blocks)
         return self._run(self._world(snapshot), values, limits, plan, None).result(step)
 
     def now(self) -> datetime:

@@ -133,7 +133,10 @@ def build_pattern(pattern: Pattern, cost: RootCost, score: Score | None = None) 
     plan = _Required(pattern, filters, cost, score).build()
     here = bound(plan)
     late = tuple(f for f in filters if not variables(f) <= here)
-    early = tuple(f for f in filters if variables(f) <= here)
+    named = "" if score is None else ranked_variable(score)
+    ranked = named if any(node.name == named for node in pattern.nodes) else None
+    below = _blocks_on(filters, ranked)
+    early = tuple(f for f in filters if variables(f) <= here and f not in below)
     if early:
         plan = Filter(input=plan, conditions=early)
     for block in _attached(pattern.optionals):
@@ -142,8 +145,15 @@ def build_pattern(pattern: Pattern, cost: RootCost, score: Score | None = None) 
     if late:
         plan = Filter(input=plan, conditions=late)
     for block in sorted(pattern.negations, key=block_key):
-        plan = Semi(input=plan, block=build_pattern(block, cost), negated=True)
+        if block.outer != (ranked,):
+            plan = Semi(input=plan, block=build_pattern(block, cost), negated=True)
     return plan
+
+
+def _blocks_on(conditions: Sequence[Expr], name: str | None) -> tuple[Expr, ...]:
+    """Conditions on one variable alone that ask a block: a ranking of it is among what passes."""
+    alone = frozenset((name,))
+    return tuple(c for c in conditions if has_block(c) and variables(c) == alone)
 
 
 def _attached(blocks: Sequence[Pattern]) -> Iterator[Pattern]:
@@ -216,8 +226,16 @@ class _Required:
         root: Plan = Scan(variable=best.name, type_name=best.type_name)
         if self._score is not None and (ranked := ranked_variable(self._score)) in costs:
             best = self._nodes[ranked]
-            scan = Scan(variable=ranked, type_name=best.type_name, filters=self._filters(ranked))
-            root = Rank(input=scan, variable=ranked, score=self._score)
+            among: Plan = Scan(
+                variable=ranked, type_name=best.type_name, filters=self._filters(ranked)
+            )
+            if blocks := _blocks_on(self._conditions, ranked):
+                among = Filter(input=among, conditions=blocks)
+            own = [b for b in self._pattern.negations if b.outer == (ranked,)]
+            for block in sorted(own, key=block_key):
+                inner = build_pattern(block, self._cost)
+                among = Semi(input=among, block=inner, negated=True)
+            root = Rank(input=among, variable=ranked, score=self._score)
         cost, key = costs[best.name]
         return _Component(frozenset(costs), root, cost, key)
 
@@ -243,7 +261,7 @@ class _Required:
         return [pair for a, b in pairs if a and b for pair in ((a, b), (b, a))]
 
     def _filters(self, name: str) -> tuple[Expr, ...]:
-        """Scalar filters on this variable alone: what a ranking ranks among."""
+        """Scalar filters on this variable alone."""
         return tuple(self._own_filters.get(name, ()))
 
     @cached_property

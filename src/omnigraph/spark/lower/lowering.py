@@ -66,7 +66,7 @@ class Lowering:
         self.plan = plan
         self.slots: Slots = slots_of(plan, catalog, pushed=tables.takes_conditions)
         self.sources = Sources(tables, self.slots, catalog, self.expressions())
-        self.searches = Searches(spark, search)
+        self.searches = Searches(spark, search, plan.blocks)
         self._steps = steps
 
     def frame(self, step: Plan, scope: LoweredScope) -> LoweredFrame:

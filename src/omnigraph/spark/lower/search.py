@@ -3,13 +3,13 @@
     text test or ranking -> local engine, same snapshot -> [search] -> ids and scores as DataFrames
 
 Which nodes pass a text test depends on the type alone, and a ranking is among the nodes that pass
-the filters on its own variable. So neither needs rows of the frame it is for, and what it finds is
-the same whatever Spark does with it afterwards.
+the conditions on its own variable, blocks included. So neither needs rows of the frame it is for,
+and what it finds is the same whatever Spark does with it afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from omnigraph.errors import InternalError, LimitError
 from omnigraph.query import typed
-from omnigraph.query.plan.nodes import Plan, Project, Rank, Scan
+from omnigraph.query.plan.nodes import Filter, Plan, Project, Rank, Scan, Semi
 from omnigraph.schema.catalog import PropertyType, Scalar
 
-Search = Callable[[Plan], pa.Table]
-"""Runs a plan without blocks where the indexes are: rows of the local engine."""
+Search = Callable[[Plan, Mapping[typed.Pattern, Plan]], pa.Table]
+"""Runs a plan, with those of its blocks, where the indexes are: rows of the local engine."""
 
 FOUND_BYTES_MAX = 256 << 20
 """Ids and scores that the driver hands to Spark for one search: some millions."""
@@ -45,9 +45,12 @@ class Ranked:
 class Searches:
     """The searches of one query."""
 
-    def __init__(self, spark: SparkSession, search: Search) -> None:
+    def __init__(
+        self, spark: SparkSession, search: Search, blocks: Mapping[typed.Pattern, Plan]
+    ) -> None:
         self._spark = spark
         self._search = search
+        self._blocks = blocks
         self._matching: dict[tuple[str, typed.TextMatch], DataFrame] = {}
 
     def matching(self, test: typed.TextMatch, type_name: str) -> DataFrame:
@@ -56,17 +59,21 @@ class Searches:
         if key not in self._matching:
             scan = Scan(variable=test.variable, type_name=type_name, filters=(test,))
             outputs = (_id_of(test.variable),)
-            found = self._search(Project(input=scan, outputs=outputs))
+            found = self._search(Project(input=scan, outputs=outputs), self._blocks)
             self._matching[key] = self._frame(found, f"a search in {type_name}.{test.column}")
         return self._matching[key]
 
     def ranked(self, step: Rank) -> Ranked:
         """The nodes of a ranking; of one with a limit those that can be among the first."""
-        if not isinstance(step.input, Scan):
+        scan = step.input
+        while isinstance(scan, Filter | Semi):
+            scan = scan.input
+        if not isinstance(scan, Scan):
             raise InternalError("a ranking starts from the nodes of a type")
         score = typed.Output(name="score", value=step.score, type=_FLOAT)
-        found = self._search(Project(input=step, outputs=(_id_of(step.variable), score)))
-        df = self._frame(found, f"a ranking of {step.input.type_name}")
+        outputs = (_id_of(step.variable), score)
+        found = self._search(Project(input=step, outputs=outputs), self._blocks)
+        df = self._frame(found, f"a ranking of {scan.type_name}")
         if found.num_rows > FEW:
             return Ranked(df=df, among=None)
         listed = PropertyType(scalar=Scalar.STRING, is_list=True)

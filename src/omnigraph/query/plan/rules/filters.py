@@ -81,8 +81,8 @@ def _sink(plan: Plan, condition: Expr) -> Plan:
             return replace(plan, input=_sink(plan.input, condition))
         case Attach(variables=brought) if needed.isdisjoint(brought):
             return replace(plan, input=_sink(plan.input, condition))
-        case Rank(input=Scan() as scan) if condition in scan.filters:
-            # Scalar filters on the ranked node were there first: the ranking is among what passes.
+        case Rank() if plain and needed == frozenset((plan.variable,)):
+            # Conditions on the ranked node were there first: the ranking is among what passes.
             return plan
         case Join() if needed:
             # A component stands on the right of all that came before it.
