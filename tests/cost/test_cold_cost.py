@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
+from omnigraph.testing.http1 import Operation, Request
 from omnigraph.testing.measure import measure
 from omnigraph.testing.proxy import CountingProxy
 
@@ -38,6 +39,12 @@ COLD_BYTES_MAX = 1_000_000
 COLD_CLOSE_REQUESTS_MAX = 8
 
 
+def _settles(request: Request) -> bool:
+    """Whether a request is for what follows an answered write, and may come before the close."""
+    hint = request.operation is Operation.PUT and request.path.endswith("/_head.json")
+    return hint or "delete" in request.query or "__recovery" in request.query
+
+
 @pytest.mark.parametrize("people", [20_000, 300_000])
 def test_a_cold_handle_reads_what_it_touches(
     s3_proxied_root: str,
@@ -63,8 +70,9 @@ def test_a_cold_handle_reads_what_it_touches(
             graph.close()
         # A node's edges lie all over the table; three of each cost what they cost.
         bytes_max = COLD_BYTES_MAX if name != "delete" else 3 * COLD_BYTES_MAX
-        if io.count() > requests_max or io.bytes_received > bytes_max:
+        settling = [request for request in io.requests if _settles(request)]
+        if io.count() - len(settling) > requests_max or io.bytes_received > bytes_max:
             over.append(f"{name}: {io.log()}")
-        if io.count() + closing.count() > requests_max + COLD_CLOSE_REQUESTS_MAX:
+        if len(settling) + closing.count() > COLD_CLOSE_REQUESTS_MAX:
             over.append(f"closing after {name}: {closing.log()}")
     assert not over, "\n".join(over)

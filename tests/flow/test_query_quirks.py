@@ -208,12 +208,16 @@ def test_quirk_search_sees_rows_of_the_newest_commit(tmp_path):
         ]
 
 
-def test_quirk_directions_of_rankings_are_refused_not_ignored(graph):
-    for direction in ("asc", "desc"):
-        with pytest.raises(omnigraph.QueryError):
-            graph.query(
-                f'match {{ $p: Person }} return {{ $p.name }} order {{ bm25($p.bio, "fox") {direction} }}'
-            )
+def test_quirk_the_worst_first_is_refused_not_ignored(graph):
+    text = "match { $p: Person } return { $p.name } order { %s } limit 5"
+    for best, worst in (
+        ('bm25($p.bio, "fox")%s', " asc"),
+        ("nearest($p.place, [3.0, 0.0])%s", " desc"),
+    ):
+        with pytest.raises(omnigraph.QueryError, match="the best come first"):
+            graph.query(text % (best % worst))
+        word = " desc" if worst == " asc" else " asc"
+        assert ask(graph, text % (best % word)) == ask(graph, text % (best % "")) != []
 
 
 def test_quirk_the_end_of_a_traversal_can_be_ranked(graph):

@@ -167,10 +167,17 @@ TOLD_ROWS_MIN = 1_000
 
 def settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Sequence[str]) -> None:
     """Start the housekeeping of one published write; ``gone`` are objects that have served."""
-    rows = sum(change.total for change in shown.head.changes.values())
-    if repository.location.is_local or not 0 < rows < TOLD_ROWS_MIN:
+    if repository.location.is_local or _is_worth_telling(shown):
         repository.background.before_close(branch.name, lambda: tell_others(repository, branch))
     repository.background.later(lambda: _settle(repository, branch, shown, gone))
+
+
+def _is_worth_telling(shown: Snapshot) -> bool:
+    """Whether a commit changed much, the schema, or a table that was empty."""
+    changes = shown.head.changes
+    if any(0 < c.inserted == shown.row_count(key) for key, c in changes.items()):
+        return True
+    return not 0 < sum(change.total for change in changes.values()) < TOLD_ROWS_MIN
 
 
 def tell_others(repository: Repository, branch: Branch) -> None:
