@@ -72,6 +72,8 @@ class Table:
         self.succession = Succession()
         self._found: dict[str, int] = {}
         """Positions of single ids that were looked up."""
+        self._found_at: dict[int, str] = {}
+        """The same the other way round."""
 
     def files_since(self, base: Table | None) -> list[str]:
         """Data and deletion files and folders of indexes that this version has and ``base`` has
@@ -206,14 +208,16 @@ class Table:
     def remember(self, ids: Iterable[str], positions: Positions) -> None:
         """Know the positions of some ids, so that neither is read again."""
         if len(self._found) < REMEMBERED_MAX:
-            self._found.update(zip(ids, positions.tolist(), strict=True))
+            found = dict(zip(ids, positions.tolist(), strict=True))
+            self._found.update(found)
+            self._found_at.update({position: name for name, position in found.items()})
 
     def _by_memory(self, positions: Positions) -> pa.Array | None:
         """The ids of rows that were all found before."""
-        if not len(positions) or len(positions) > len(self._found):
+        if not len(positions) or len(positions) > len(self._found_at):
             return None
-        known = {position: name for name, position in self._found.items()}
-        names = [known.get(position) for position in positions.tolist()]
+        # Looked up one by one: another thread may be adding to it.
+        names = [self._found_at.get(position) for position in positions.tolist()]
         return None if None in names else pa.array(names, pa.string())
 
     @property

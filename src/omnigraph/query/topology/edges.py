@@ -57,8 +57,8 @@ class EdgeTopology:
         self._parts = parts
         self._versions: OrderedDict[TableVersion | str, _Known] = OrderedDict()
         """By the version, or by where it was found on disk."""
-        self._sought: set[tuple[TableVersion, Side, bool]] = set()
-        """What was looked for on disk."""
+        self._sought: dict[tuple[Side, bool], TableVersion] = {}
+        """For which version this was last looked for on disk."""
         self._lock = RLock()
         self.lookup_cost = 0.0
         """What lookups have cost so far, in edges that an adjacency would have taken in."""
@@ -189,12 +189,12 @@ class EdgeTopology:
     def _load(self, table: Table, side: Side, *, per_edge: bool) -> None:
         """Take what another process has saved: of this state, else of one that is near it."""
         files = self._parts.files
-        wanted: tuple[TableVersion, Side, bool] = (table.name, side, per_edge)
-        if files is None or wanted in self._sought or not self._parts.saves(table.row_count):
+        sought = self._sought.get((side, per_edge)) == table.name
+        if files is None or sought or not self._parts.saves(table.row_count):
             return
         if any((side, per_edge) in known.made for known in self._versions.values()):
             return
-        self._sought.add(wanted)
+        self._sought[side, per_edge] = table.name
         for file in files.saved(self._parts.path, _kind(side, per_edge=per_edge)):
             if not understood(file, self._parts.dictionaries):
                 continue
