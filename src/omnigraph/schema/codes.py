@@ -68,6 +68,7 @@ class SchemaCode(ExplainedCode):
     CARD_BOUNDS = "S318", "@card allows no number of edges, or one that cannot be counted"
     EMBED_TARGET = "S319", "@embed stands on a vector"
     EMBED_SOURCE = "S320", "@embed names a string property of the same type"
+    ANNOTATION_FOREIGN = "S321", "an annotation asks for what it does not do here"
 
 
 # -- findings --------------------------------------------------------------------------------------

@@ -16,7 +16,14 @@ from omnigraph.lang.lexer import CUTS_OFF, LexicalKind, holes, refuse_exponent, 
 from omnigraph.lang.suggest import did_you_mean, misspelling_of
 from omnigraph.schema import ast
 from omnigraph.schema.codes import SchemaCode, SchemaFindings
-from omnigraph.schema.words import ANNOTATIONS, BASE_TYPES, CONSTRAINTS, DECLARATIONS, TYPE_SHAPES
+from omnigraph.schema.words import (
+    ANNOTATIONS,
+    BASE_TYPES,
+    CONSTRAINTS,
+    DECLARATIONS,
+    FOREIGN_ANNOTATIONS,
+    TYPE_SHAPES,
+)
 
 _NUMBERS = (TokenKind.INT, TokenKind.FLOAT)
 _LEXICAL_CODES = {kind: SchemaCode[kind.name] for kind in LexicalKind}
@@ -152,7 +159,7 @@ class _Parser:
                 )
             elif not self.cursor.at_punct("@"):
                 properties.append(self._property())
-            elif self._misspelled_line():
+            elif self._refused_line():
                 continue
             elif not constraints_allowed:
                 hint = "constraints over several properties belong into the nodes"
@@ -257,7 +264,7 @@ class _Parser:
     def _annotations(self) -> tuple[ast.AnnotationDecl, ...]:
         found: list[ast.AnnotationDecl] = []
         while self.cursor.at_punct("@") and not self._at_constraint():
-            if self._misspelled_line():
+            if self._refused_line():
                 continue
             found.append(self._annotation())
         return tuple(found)
@@ -394,25 +401,29 @@ class _Parser:
 
     # -- mistakes --------------------------------------------------------------------------------
 
-    def _misspelled_line(self) -> bool:
-        """Report and skip `@uniqe …`, arguments and all; they may have the shape of either kind."""
+    def _refused_line(self) -> bool:
+        """Report and skip `@uniqe …` and `@default …`, arguments and all, in whatever shape."""
         at, word = self.cursor.here, self.cursor.peek()
         if word.kind is not TokenKind.WORD or word.text in ANNOTATIONS:
             return False
+        span = at.span.to(word.span)
+        foreign = FOREIGN_ANNOTATIONS.get(word.text.lower().replace("_", ""))
         meant = misspelling_of(word.text, ANNOTATIONS)
-        if meant is None:
+        if foreign is not None:
+            message = f"`@{word.text}` does nothing here"
+            self.findings.add(SchemaCode.ANNOTATION_FOREIGN, span, message, hint=foreign)
+        elif meant is not None:
+            message = f"unknown annotation `@{word.text}`"
+            hint = f"did you mean `@{meant}`?"
+            self.findings.add(SchemaCode.ANNOTATION_MISSPELLED, span, message, hint=hint)
+        else:
             return False
-        self.findings.add(
-            SchemaCode.ANNOTATION_MISSPELLED,
-            at.span.to(word.span),
-            f"unknown annotation `@{word.text}`",
-            hint=f"did you mean `@{meant}`?",
-        )
         self.cursor.take()
         self.cursor.take()
-        if self.cursor.accept_punct("("):
-            while not self.cursor.at_end and not self.cursor.accept_punct(")"):
-                self.cursor.take()
+        depth = 0
+        while self.cursor.at_punct("(") or (depth and not self.cursor.at_end):
+            token = self.cursor.take()
+            depth += token.is_punct("(") - token.is_punct(")")
         return True
 
     def _report(self, failure: ParseFailure) -> None:

@@ -16,6 +16,30 @@ ANNOTATIONS = (
     *CONSTRAINTS, "card", "embed", "description", "instruction", "rename_from", "backfill",
 )  # fmt: skip
 ENDPOINTS = ("src", "dst")
+_NO_DEFAULT = (
+    "write the value in the data; for rows that exist when a schema is applied there is `@backfill`"
+)
+_NULLABLE = "a property needs a value unless its type ends in `?`"
+_RANGE = "write `@range(property, 0..10)` in the body of the node"
+_CHECK = 'write `@check(property, "pattern")` in the body of the node'
+_KEY = "write `@key`"
+_EDGE = "write an edge: `edge Name: From -> To`"
+FOREIGN_ANNOTATIONS = {
+    **dict.fromkeys(("default", "defaultvalue", "initial", "autoincrement", "auto"), _NO_DEFAULT),
+    **dict.fromkeys(("generated", "computed"), _NO_DEFAULT),
+    **dict.fromkeys(("required", "notnull", "nonnull", "nullable", "optional"), _NULLABLE),
+    **dict.fromkeys(("min", "max", "minimum", "maximum", "between"), _RANGE),
+    **dict.fromkeys(("pattern", "regex", "regexp", "matches"), _CHECK),
+    **dict.fromkeys(("length", "minlength", "maxlength"), _CHECK),
+    **dict.fromkeys(("primary", "primarykey", "pk", "id"), _KEY),
+    **dict.fromkeys(("foreignkey", "fk", "references", "relation"), _EDGE),
+    "cardinality": "write `@card(0..1)` right behind the endpoints of the edge",
+    "enum": "write the type `enum(a, b)`",
+}
+"""Annotations with which other languages ask for something, in lower case and without `_`.
+
+Other words are kept and mean nothing; these would look as if they did.
+"""
 BASE_TYPES = tuple(str(s) for s in Scalar if s is not Scalar.VECTOR)
 TYPE_WORDS = (*BASE_TYPES, "Vector", "enum")
 TYPE_SHAPES = {"vector": ("Vector", "(8)"), "enum": ("enum", "(a, b)")}
