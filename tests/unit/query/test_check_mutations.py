@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from check_support import CATALOG, change, change_codes, codes
+from check_support import CATALOG, change, change_codes, codes, diagnostics
 
 from omnigraph.query import typed
 from omnigraph.query.check.constants import SINGLE
@@ -162,3 +162,10 @@ def test_assigned_columns_are_stored_ones():
     (statement,) = change(f"insert Vessel {{ {VESSEL} }}").statements
     known = {p.name for p in CATALOG.nodes["Vessel"].properties}
     assert {a.column for a in statement.assignments} <= known
+
+
+def test_the_example_for_a_condition_is_one_that_its_place_takes():
+    (found,) = diagnostics("delete Vessel where name")
+    assert found.expected == 'a test such as `name = "x"` or a Bool'
+    (found,) = diagnostics("match { $v: Vessel $v.name } return { $v.imo }")
+    assert found.expected == 'a test such as `$v.name = "x"` or a Bool'

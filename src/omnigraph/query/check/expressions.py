@@ -37,6 +37,9 @@ FUNCTIONS = ("now", *AGGREGATES, *SCORES, *TEXT_TESTS)
 class Place(ABC):
     """Where an expression stands: what names mean there."""
 
+    example = '$v.name = "x"'
+    """A condition as it is written there."""
+
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
 
@@ -129,7 +132,7 @@ class Place(ABC):
                 QueryCode.CONDITION_TYPE,
                 expr.span,
                 f"{self.ctx.quote(expr.span)} is {what}, not true or false",
-                expected='a test such as `$v.name = "x"` or a Bool',
+                expected=f"a test such as `{self.example}` or a Bool",
             )
         return found
 

@@ -130,6 +130,8 @@ class MatchPlace(Place):
 class TargetPlace(Place):
     """A condition on one entity of the target type."""
 
+    example = 'name = "x"'
+
     def __init__(self, ctx: Context, target: GraphType) -> None:
         super().__init__(ctx)
         self._target = target
