@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -170,6 +171,10 @@ class TextFindings:
             return
         found = self.source.diagnostic(code=str(code), message=message, span=span, **help)
         self._diagnostics[found] = None
+
+    def include(self, found: Iterable[Diagnostic]) -> None:
+        """Record what was found elsewhere about the same text; all of it is kept."""
+        self._diagnostics.update(dict.fromkeys(found))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -2,8 +2,8 @@
 
     .gq text -> tokens -> AST -> check -> typed queries
 
-Checks run only on a text that could be read completely: half a query would yield findings about
-what stands in the other half.
+Checks run only on queries that could be read completely: half a query would yield findings about
+what stands in the other half. A mistake in one query does not hide findings about the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query import ast, typed
 from omnigraph.query.check import check_query
 from omnigraph.query.codes import QueryCode, QueryFindings
-from omnigraph.query.parse import parse_queries
+from omnigraph.query.parse import read_queries
 from omnigraph.query.typed import Delete, Expr, Mutation
 from omnigraph.schema.catalog import Catalog, GraphType
 
@@ -25,10 +25,11 @@ from omnigraph.schema.catalog import Catalog, GraphType
 def compile_queries(text: str, catalog: Catalog, *, name: str = "query") -> tuple[typed.Query, ...]:
     """All queries of a text. Raises ``QueryError`` with every finding of every query."""
     source = Source(name=name, text=text)
-    file = parse_queries(source)
+    read = read_queries(source)
     findings = QueryFindings(source)
-    check_names(file, findings)
-    checked = [check_query(query, catalog, findings) for query in file.queries]
+    check_names(read.file, findings)
+    checked = [check_query(query, catalog, findings) for query in read.intact]
+    findings.include(read.diagnostics)
     findings.raise_if_any()
     return tuple(query for query in checked if query is not None)
 

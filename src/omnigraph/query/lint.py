@@ -2,7 +2,7 @@
 
     .gq text, catalog -> parse -> check, per query -> [lint] -> report
 
-An error in one query does not hide the others; a text that cannot be read has no queries.
+An error in one query does not hide the others, be it in its meaning or in its grammar.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnigraph.errors import Diagnostic, QueryError, render_diagnostic
+from omnigraph.errors import Diagnostic, render_diagnostic
 from omnigraph.lang.source import Source, Span
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.codes import QueryCode, QueryFindings
 from omnigraph.query.compile import check_names
 from omnigraph.query.describe import Descriptor, describe
-from omnigraph.query.parse import parse_queries
+from omnigraph.query.parse import read_queries
 from omnigraph.schema.catalog import Catalog, GraphType
 
 Severity = Literal["error", "warning"]
@@ -73,16 +73,13 @@ class LintReport:
 def lint(text: str, catalog: Catalog, *, name: str = "query") -> LintReport:
     """Look at every query of a text. Never raises for what the text says."""
     source = Source(name=name, text=text)
-    try:
-        file = parse_queries(source)
-    except QueryError as error:
-        return LintReport(source=name, findings=tuple(_errors(error.diagnostics)), queries=())
-    findings: list[LintFinding] = []
+    read = read_queries(source)
+    findings: list[LintFinding] = list(_errors(read.diagnostics))
     queries: list[Descriptor] = []
     names = QueryFindings(source)
-    check_names(file, names)
+    check_names(read.file, names)
     findings += _errors(names.diagnostics)
-    for query in file.queries:
+    for query in read.intact:
         own = QueryFindings(source)
         checked = check_query(query, catalog, own)
         label = query.name.text if query.name else None
@@ -91,7 +88,8 @@ def lint(text: str, catalog: Catalog, *, name: str = "query") -> LintReport:
             queries.append(describe(checked, catalog))
             findings += _warnings(checked.warnings, label)
         findings += _warnings(_without_params(query, source), label)
-    findings += _warnings(_never_updated(file, catalog, source))
+    if not read.diagnostics:  # What could not be read may be the update.
+        findings += _warnings(_never_updated(read.file, catalog, source))
     findings.sort(key=lambda f: (f.diagnostic.line, f.diagnostic.column, f.diagnostic.code))
     return LintReport(source=name, findings=tuple(findings), queries=tuple(queries))
 

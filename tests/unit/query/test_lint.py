@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from check_support import CATALOG
 
+from omnigraph.errors import QueryError
+from omnigraph.query.compile import compile_queries
 from omnigraph.query.lint import lint
 
 GOOD = "query good($n: String) { match { $v: Vessel { name: $n } } return { $v.imo } }"
@@ -31,11 +34,42 @@ def test_an_error_does_not_hide_other_queries():
     assert found(f"{bad}\n{GOOD}") == [("error", "Q101", "bad")]
 
 
-def test_a_text_that_cannot_be_read_has_no_queries():
-    report = lint(f"{GOOD}\nquery (", CATALOG)
-    assert report.status == "error"
+UNKNOWN = "query unknown() { match { $v: Vesel } return { $v.imo } }"
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        ("query (", "Q010"),
+        ("query bad() { match { $v: Vessel } return { $v.imo AS n } }", "Q020"),
+        ("query bad() { match { $v: Vessel $v.imo = } return { $v.imo } }", "Q010"),
+        ("query bad() { match { $v: Vessel } return { $v.imo }", "Q015"),
+        ("query bad() { match { $v: Vessel { name: 'x' } } return { $v.imo } }", "Q001"),
+        ("query bad( { match { $v: Vessel } return { $v.imo } }", "Q010"),
+        ("query bad() { match { $v -[:CALLS*]-> $p } return { $v.imo } }", "Q020"),
+        ("}", "Q014"),
+    ],
+)
+def test_a_query_that_cannot_be_read_does_not_hide_the_others(broken, code):
+    for text in (f"{UNKNOWN}\n{broken}\n{GOOD}", f"{GOOD}\n{broken}\n{UNKNOWN}"):
+        report = lint(text, CATALOG)
+        codes = {f.diagnostic.code: f.query for f in report.findings}
+        assert codes == {code: None, "Q101": "unknown"}
+        assert [q.name for q in report.queries] == ["good"]
+        with pytest.raises(QueryError) as caught:
+            compile_queries(text, CATALOG)
+        assert {d.code for d in caught.value.diagnostics} == set(codes)
+
+
+def test_an_open_string_hides_what_it_swallows_and_nothing_else():
+    report = lint(f'{UNKNOWN}\nquery bad() {{ match {{ $v: Vessel {{ name: "x\n{GOOD}', CATALOG)
+    assert [f.diagnostic.code for f in report.findings] == ["Q101", "Q002"]
     assert report.queries == ()
-    assert all(f.diagnostic.code.startswith("Q0") for f in report.findings)
+
+
+def test_half_a_query_is_not_looked_at():
+    text = "query bad() { match { $v: Vesel $v.imo = } return { $x.imo } }"
+    assert [code for _, code, _ in found(text)] == ["Q010"]
 
 
 def test_duplicate_names():

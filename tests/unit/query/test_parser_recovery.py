@@ -51,7 +51,22 @@ def places(text):
         ("$v: vessel", "Q011", "write `Vessel`"),
         ("$v.a = 1 + 2", "Q024", "queries do not calculate"),
         ("$v.a = 2026-01-02", "Q024", 'write `date("2026-01-02")`'),
-        ("$v -> $w", "Q010", "by its word: `$a knows $b`"),
+        ("$v -> $w", "Q020", "by its word: `$v knows $w`"),
+        ("$v --> $w", "Q020", "by its word: `$v knows $w`"),
+        ("$v -- $w", "Q020", "by its word: `$v <knows> $w`"),
+        ("$v -k-> $w", "Q020", "write `$v k $w`"),
+        ("$v <-k- $w", "Q020", "write `$w k $v`"),
+        ("$v -k- $w", "Q020", "write `$v <k> $w`"),
+        ("$v-[:KNOWS]->$w", "Q020", "write `$v knows $w`"),
+        ("$v -[e:Knows]-> $w", "Q020", "write `$v $e:knows $w`"),
+        ("$v <-[:KNOWS*1..3]- $w", "Q020", "write `$w knows{1,3} $v`"),
+        ("$v -[:A|B]-> $w", "Q020", "write `$v a $w`"),
+        ("$v -k->", "Q020", "follow an edge by its word: `$a knows $b`"),
+        ("$v -[:K]->(w:Port)", "Q020", "write `$a: Person` for a node"),
+        ("(v:Person)-[:KNOWS]->(w:Person)", "Q020", "write `$a: Person` for a node"),
+        ("($v)-[:KNOWS]->($w)", "Q020", "write `$a: Person` for a node"),
+        ("$v.NAME = 1", "Q012", "write `name`"),
+        ("$v KNOWS $w", "Q012", "write `knows`"),
         ("$v.a in (1, 2)", "Q010", "in brackets: `[1, 2]`"),
         ("1 < $v.a < 3", "Q023", "join two comparisons"),
         ("$v.a = 1e3", "Q026", None),
@@ -249,6 +264,44 @@ def test_long_flat_texts_are_fine():
     )
     assert len(parsed.queries[0].body.clauses[1].condition.operands) == 5_000
     assert len(parsed.queries[0].body.projections) == 5_000
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("match { $v: V } return { $v.a AS b }", ["AS"]),
+        ("match { $v: V } return { $v.a As b }", ["As"]),
+        ("MATCH { $v: V } RETURN DISTINCT { $v.a }", ["MATCH", "RETURN", "DISTINCT"]),
+        ("match { $v: V OPTIONAL { $v k $w } NOT { $v k $w } } return { $v }", ["OPTIONAL", "NOT"]),
+        ("match { $v: V EXISTS { $v k $w } } return { COUNT($v) as n }", ["EXISTS", "COUNT"]),
+        ('match { $v: V { a: NULL } $v.a CONTAINS "x" } return { $v }', ["NULL", "CONTAINS"]),
+        ("match { $v: V } return { $v } ORDER { $v.a DESC } LIMIT 3", ["ORDER", "DESC", "LIMIT"]),
+        ('UPDATE V SET { a: TRUE } WHERE b = "x"', ["UPDATE", "SET", "TRUE", "WHERE"]),
+        ("QUERY q() { DELETE V where a = 1 }", ["QUERY", "DELETE"]),
+    ],
+)
+def test_words_in_capitals_are_told_by_their_spelling_and_nothing_else_is(text, words):
+    found = diagnostics(text)
+    assert [d.code for d in found] == ["Q020"] * len(words)
+    assert [d.source_line[d.column - 1 :][: d.length] for d in found] == words
+    assert [d.hint for d in found] == [f"write `{word.lower()}`" for word in words]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "match { $v: Order { a: 1 } $w: Limit $v k $w } return { $v }",
+        "query q() { insert Set { a: 1 } upsert As { a: 1 } update Where set { a: 1 } where a = 1 }",
+        "delete Match where a = 1",
+    ],
+)
+def test_types_are_called_like_words_of_the_language(text):
+    assert parse_queries(Source(name="q", text=text)).queries
+
+
+def test_a_star_outside_an_arrow_is_never_passed_over():
+    (found,) = diagnostics('match { $v: V $v.a = "-[" $v.b = 1 * 2 } return { $v }')
+    assert (found.code, found.column) == ("Q024", 36)
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", 'match { $v: V { a: "\ud800" } } return { $v }'])

@@ -175,12 +175,7 @@ class Bodies(Clauses):
         start = self.cursor.here.span
         key = self.expression()
         direction = None
-        token = self.cursor.here
-        if token.kind is TokenKind.WORD and token.text.lower() in ("asc", "desc"):
-            if not token.is_identifier:
-                hint = f"write `{token.text.lower()}`"
-                message = f"{token} is no word of the language"
-                self.complain(SyntaxCode.FOREIGN_OPERATOR, token.span, message, hint=hint)
+        if self.cursor.at_word("asc") or self.cursor.at_word("desc"):
             direction = self.cursor.take().name
         span = start.to(self.cursor.last_span)
         return ast.Ordering(key=key, direction=direction, span=span)

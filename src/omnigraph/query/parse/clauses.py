@@ -8,9 +8,10 @@ Nothing separates clauses, so what a clause is shows in its first tokens: `$v:` 
 
 from __future__ import annotations
 
-from omnigraph.lang.cursor import Token, TokenKind
+from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
 from omnigraph.lang.source import Span
 from omnigraph.query import ast
+from omnigraph.query.parse.arrows import GENERAL_HINT, arrow_at
 from omnigraph.query.parse.codes import SyntaxCode
 from omnigraph.query.parse.expressions import Expressions
 from omnigraph.query.parse.lexical import (
@@ -18,12 +19,11 @@ from omnigraph.query.parse.lexical import (
     COMPARISONS,
     FOREIGN_WORDS,
     NOT_EDGE_WORDS,
-    SHOUTED,
 )
 from omnigraph.query.parse.state import Commas
 
 _BLOCK_WORDS = frozenset({"exists", "count", "optional", "not"})
-_NO_VARIABLE = NOT_EDGE_WORDS | _BLOCK_WORDS | SHOUTED | {"true", "false", "null", "where"}
+_NO_VARIABLE = NOT_EDGE_WORDS | _BLOCK_WORDS | {"true", "false", "null", "where"}
 """Words that are never a variable whose `$` was forgotten."""
 _NO_EDGE = _NO_VARIABLE | frozenset(COMPARISON_WORDS) | frozenset(FOREIGN_WORDS)
 _BOUND_TOKENS_MAX = 6
@@ -44,6 +44,9 @@ class Clauses(Expressions):
                 return self._binding()
             if self._at_traversal():
                 return self._traversal()
+            self._refuse_arrow()
+        elif token.is_punct("("):
+            self._refuse_drawn_node()
         elif token.kind is TokenKind.WORD:
             if following.is_punct("{") and token.text == "not":
                 return self._negation()
@@ -53,6 +56,33 @@ class Clauses(Expressions):
                 return self._binding() if following.is_punct(":") else self._traversal()
         condition = self.expression()
         return ast.FilterClause(condition=condition, span=token.span.to(self.cursor.last_span))
+
+    def _refuse_arrow(self) -> None:
+        """`$a -k-> $b` is no condition that calculates: it is a traversal, drawn."""
+        variable = self.cursor.here
+        arrow = arrow_at(self.findings.source.text, variable.span.end)
+        if arrow is not None:
+            raise ParseFailure(
+                f"`{arrow.text}` is no traversal here",
+                arrow.span,
+                code=SyntaxCode.FOREIGN_OPERATOR,
+                hint=arrow.hint(variable.text),
+            )
+
+    def _refuse_drawn_node(self) -> None:
+        """`(p:Person)`, or `($p)` with an arrow behind it."""
+        inner, following, then = (self.cursor.peek(ahead) for ahead in (1, 2, 3))
+        if inner.kind not in (TokenKind.VARIABLE, TokenKind.WORD):
+            return
+        drawn = following.is_punct(":") and then.kind is TokenKind.WORD
+        arrow = following.is_punct(")") and arrow_at(self.findings.source.text, following.span.end)
+        if drawn or arrow:
+            raise ParseFailure(
+                "nodes are not drawn in parentheses here",
+                self.cursor.here.span,
+                code=SyntaxCode.FOREIGN_OPERATOR,
+                hint=GENERAL_HINT,
+            )
 
     def _pass_over_where(self) -> None:
         while self.cursor.at_word("where") and self.cursor.peek().text not in COMPARISONS:
@@ -128,7 +158,7 @@ class Clauses(Expressions):
             return second.is_punct(":") and not self.cursor.peek(3).is_type_name
         if first.is_punct("<"):
             return second.kind is TokenKind.WORD and self.cursor.peek(3).is_punct(">")
-        if first.kind is not TokenKind.WORD or first.text in SHOUTED:
+        if first.kind is not TokenKind.WORD:
             return False
         # `$flag and $other` joins two parameters; a node is neither true nor false, nor in a list.
         operator = first.text in NOT_EDGE_WORDS

@@ -26,7 +26,6 @@ from omnigraph.query.parse.lexical import (
     FOREIGN_WORDS,
     NO_ARITHMETIC_HINT,
     NOT_EDGE_WORDS,
-    SHOUTED,
     TOUCHING_OPERATORS,
 )
 from omnigraph.query.parse.state import ParserState
@@ -34,7 +33,6 @@ from omnigraph.query.parse.state import ParserState
 VALUE = "a value, a variable or a function"
 _NUMBERS = (TokenKind.INT, TokenKind.FLOAT, TokenKind.DIGIT_WORD)
 _BARE_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9A-Za-z_])")
-_EDGE_HINT = "follow an edge by its word: `$a knows $b`"
 _NO_OPERAND = NOT_EDGE_WORDS | frozenset(COMPARISON_WORDS) | BOUNDARIES
 _ENDS_NAME = frozenset({*COMPARISONS, ",", "}", ")", "]"})
 """Punctuation behind `not`, `and` … that makes them ordinary names."""
@@ -51,9 +49,9 @@ class Expressions(ParserState, ABC):
         """One expression. Nothing in it depends on where it stands."""
         alternatives = [[self._test()]]
         while True:
-            if self._accept_word("and"):
+            if self.cursor.accept_word("and"):
                 alternatives[-1].append(self._test())
-            elif self._accept_word("or"):
+            elif self.cursor.accept_word("or"):
                 alternatives.append([self._test()])
             else:
                 break
@@ -87,12 +85,12 @@ class Expressions(ParserState, ABC):
         if token.text in COMPARISON_WORDS:
             self.cursor.take()
             return self._compare(COMPARISON_WORDS[token.text], left, start)
-        if self._accept_word("is"):
+        if self.cursor.accept_word("is"):
             return self._null_test(left, start)
-        if self._accept_word("in"):
+        if self.cursor.accept_word("in"):
             return self._membership(left, start, negated=False)
-        if self.cursor.peek().text in ("in", "IN") and self._accept_word("not"):
-            self._accept_word("in")
+        if self.cursor.peek().is_word("in") and self.cursor.accept_word("not"):
+            self.cursor.accept_word("in")
             return self._membership(left, start, negated=True)
         if token.text.lower() in FOREIGN_WORDS and self._operand_follows():
             op, hint = FOREIGN_WORDS[token.text.lower()]
@@ -122,8 +120,8 @@ class Expressions(ParserState, ABC):
         return meant
 
     def _null_test(self, operand: ast.Expr, start: Span) -> ast.IsNullExpr:
-        negated = self._accept_word("not")
-        if not self._accept_word("null"):
+        negated = self.cursor.accept_word("not") is not None
+        if not self.cursor.accept_word("null"):
             self.fail("`null`" if negated else "`null` or `not null`", hint="compare with `=`")
         span = start.to(self.cursor.last_span)
         return ast.IsNullExpr(operand=operand, negated=negated, span=span)
@@ -143,14 +141,10 @@ class Expressions(ParserState, ABC):
             self.fail("`and`, `or` or the end", code=SyntaxCode.CHAINED_COMPARISON, hint=hint)
         if token.text == "-":
             self._refuse_minus()
-        if token.text == "->":
-            self.fail("the end of the condition", hint=_EDGE_HINT)
 
     def _refuse_minus(self) -> None:
         date = _BARE_DATE.match(self.findings.source.text, self.cursor.last_span.start)
         hint = f'write `date("{date.group()}")`' if date else NO_ARITHMETIC_HINT
-        if self.cursor.peek().is_punct("["):
-            hint = _EDGE_HINT
         span = Span(start=date.start(), end=date.end()) if date else self.cursor.here.span
         message = f"{self.cursor.here} is no operator here"
         raise ParseFailure(message, span, code=SyntaxCode.NO_ARITHMETIC, hint=hint)
@@ -212,9 +206,6 @@ class Expressions(ParserState, ABC):
             return self._counted(token)
         if following.is_punct(".") and self.cursor.peek(2).kind is TokenKind.WORD:
             return self._property_of(self.variable("a variable"))
-        if text in SHOUTED:
-            self._shouted(token)
-            return self._literal_shouted(token)
         if text in NOT_EDGE_WORDS and not self._is_name():
             self.fail(VALUE)
         name = self.name(VALUE)
@@ -337,35 +328,7 @@ class Expressions(ParserState, ABC):
 
     def _at_not(self) -> bool:
         token = self.cursor.here
-        if token.kind is not TokenKind.WORD or token.text not in ("not", "NOT"):
-            return False
-        if self._is_name():
-            return False
-        self._shouted(token)
-        return True
-
-    def _accept_word(self, word: str) -> bool:
-        token = self.cursor.here
-        if token.kind is not TokenKind.WORD or token.text not in (word, word.upper()):
-            return False
-        self._shouted(token)
-        self.cursor.take()
-        return True
-
-    def _shouted(self, token: Token) -> None:
-        if token.text not in SHOUTED:
-            return
-        hint = f"write `{token.text.lower()}`"
-        message = f"{token} is no word of the language"
-        self.complain(SyntaxCode.FOREIGN_OPERATOR, token.span, message, hint=hint)
-
-    def _literal_shouted(self, token: Token) -> ast.Expr:
-        if token.text not in ("TRUE", "FALSE", "NULL"):
-            self.fail(VALUE)
-        self.cursor.take()
-        if token.text == "NULL":
-            return ast.NullLiteral(span=token.span)
-        return ast.BoolLiteral(value=token.text == "TRUE", span=token.span)
+        return token.is_word("not") and not self._is_name()
 
     def _operand_follows(self) -> bool:
         following = self.cursor.peek()

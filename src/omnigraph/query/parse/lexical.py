@@ -2,14 +2,17 @@
 
     source -> [tokens, repaired] -> parser -> AST
 
-`&&`, `'…'`, `# …`, `count(*)` cannot be read by the lexer. Each is reported once, with the spelling
-of this language, and replaced by what was meant, so that the parser does not stumble over the rest.
+`&&`, `'…'`, `# …`, `count(*)` cannot be read by the lexer, and `AS` is no `as`. Each is reported
+once, with the spelling of this language, and replaced by what was meant, so that the parser does
+not stumble over the rest.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 from omnigraph.lang.cursor import Token, TokenKind
@@ -23,6 +26,8 @@ _CODES = {kind: SyntaxCode[kind.name] for kind in LexicalKind}
 _WORDS = {"&&": "and", "&": "and", "||": "or", "|": "or", "!": "not"}
 _QUOTES = {"'": "'", "`": "`", "“": "”", "‘": "’"}
 _ARITHMETIC = "+*/%^"
+_LABEL_TOKENS_MAX = 16
+"""How far back the bracket of an arrow is looked for."""
 NO_ARITHMETIC_HINT = "queries do not calculate: compute the value first, pass it as a parameter"
 
 
@@ -35,20 +40,47 @@ class Readable:
     """Starts of tokens that were put right, or stand behind something that was dropped."""
     cut_off: bool
     """Whether the text ends inside a string or comment, which was reported."""
+    mistakes: tuple[int, ...]
+    """Where something was reported, in the order of the text."""
 
 
 def read_tokens(findings: QueryFindings) -> Readable:
     """The tokens of the source in ``findings``; all that cannot be read is reported there."""
     tokens, problems = tokenize(findings.source)
-    if not problems:
-        return Readable(tokens=tokens, holes=frozenset(), cut_off=False)
+    shouted = [token for before, token in _in_context(tokens) if _is_shouted(before, token)]
+    if not problems and not shouted:
+        return Readable(tokens=tokens, holes=frozenset(), cut_off=False, mistakes=())
     cut_off = any(p.kind in CUTS_OFF for p in problems)
     repair = _TokenRepair(findings, tokens)
     for problem in sorted(problems, key=lambda p: p.span.start):
         repair.treat(problem)
+    repair.lower(shouted)
     repaired = repair.tokens()
     doubtful = holes(repaired, repair.dropped) | {token.span.start for token in repair.new}
-    return Readable(tokens=repaired, holes=doubtful, cut_off=cut_off)
+    mistakes = sorted(p.span.start for p in (*problems, *shouted))
+    return Readable(tokens=repaired, holes=doubtful, cut_off=cut_off, mistakes=tuple(mistakes))
+
+
+def _in_context(tokens: list[Token]) -> Iterator[tuple[tuple[Token, Token], Token]]:
+    """Each token with the two before it; the text starts as if behind its own end."""
+    end = tokens[-1]
+    return zip(pairwise([end, end, *tokens]), tokens, strict=False)
+
+
+def _is_shouted(before: tuple[Token, Token], token: Token) -> bool:
+    """Whether this is a word of the language in capitals.
+
+    Only names of types start with a capital, so such a word is wrong wherever no type is named. A
+    place where another name has to stand is left to the parser, which knows what is named there.
+    """
+    if not token.is_type_name or token.text.lower() not in WORDS:
+        return False
+    earlier, last = before
+    if last.is_punct(":"):
+        return earlier.kind is not TokenKind.VARIABLE
+    if last.kind is TokenKind.WORD:
+        return last.text.lower() not in ("as", "query", *NAMES_FOLLOW)
+    return not (last.kind is TokenKind.PUNCT and last.text in (".", "@"))
 
 
 class _TokenRepair:
@@ -77,6 +109,9 @@ class _TokenRepair:
         if problem.kind is not LexicalKind.ILLEGAL_CHARACTER:
             self._report(problem)
             return
+        if self._in_arrow(problem):
+            self.dropped.append(problem)
+            return  # The parser reports the arrow as a whole: `-[` is nothing else.
         written = self.text[start : problem.span.end]
         if written in _WORDS:
             self._operator_word(problem, written)
@@ -93,6 +128,27 @@ class _TokenRepair:
         else:
             self._report(problem)
             self.dropped.append(problem)
+
+    def _in_arrow(self, problem: LexicalProblem) -> bool:
+        """Whether this stands in the brackets of an arrow, as in `-[:KNOWS*1..3]->`."""
+        end = bisect_left(self.starts, problem.span.start)
+        for at in range(end - 1, max(0, end - _LABEL_TOKENS_MAX), -1):
+            if self.old[at].kind is TokenKind.PUNCT and self.old[at].text in "[]{}":
+                return self.old[at].is_punct("[") and self.old[at - 1].is_punct("-")
+        return False
+
+    def lower(self, shouted: list[Token]) -> None:
+        """Read shouted words as those that they shout."""
+        replaced = list(self.replaced)
+        starts = [span.start for span in replaced]
+        for token in shouted:
+            before = bisect_right(starts, token.span.start) - 1
+            if before >= 0 and token.span.start < replaced[before].end:
+                continue  # Inside something that was replaced as a whole.
+            word = token.text.lower()
+            self._replace(TokenKind.WORD, word, token.span)
+            message = f"{token} is no word of the language"
+            self._add(SyntaxCode.FOREIGN_OPERATOR, token.span, message, f"write `{word}`")
 
     def _operator_word(self, problem: LexicalProblem, written: str) -> None:
         word = _WORDS[written]
@@ -225,7 +281,15 @@ FOREIGN_WORDS: dict[str, tuple[CompareOp, str]] = {
     "between": (">=", "write two comparisons: `x >= low and x <= high`"),
 }
 """Operators of other languages by their word in lower case."""
-SHOUTED = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE"})
+NAMES_FOLLOW = (*STATEMENTS, "into", "from")
+"""Words behind which the name of a type stands, or would."""
+WORDS = frozenset(
+    {
+        *BOUNDARIES, *NOT_EDGE_WORDS, *COMPARISON_WORDS, "null", "true", "false",
+        "set", "where", "as", "asc", "desc", "by", "distinct", "optional", "exists", "count",
+    }
+)  # fmt: skip
+"""All words with a meaning."""
 FOREIGN_PARTS = {
     "select": "write `match { … }` first, then `return { … }`",
     "from": "write `match { … }` first, then `return { … }`",

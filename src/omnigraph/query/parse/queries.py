@@ -5,6 +5,9 @@ state <- expressions <- clauses <- bodies <- [queries]
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from omnigraph.errors import Diagnostic, QueryError
 from omnigraph.lang.cursor import ParseFailure, Token, TokenKind
 from omnigraph.lang.source import Source
 from omnigraph.lang.suggest import closest, did_you_mean, misspelling_of
@@ -17,25 +20,45 @@ from omnigraph.query.parse.lexical import BODY_WORDS, FOREIGN_PARTS, QUERY_ANNOT
 _ALONE = "a body without a name is the whole text; name it: `query name() { … }`"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQueries:
+    """What could be read of a text."""
+
+    file: ast.QueryFile
+    """All queries that have a body; some of it may be missing."""
+    intact: tuple[ast.QueryDecl, ...]
+    """Those in which nothing is wrong: only they can be looked at further."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Everything that cannot be read, in the order of the text."""
+
+
 class Queries(Bodies):
     """Reads a text from its first token to its last."""
 
-    def file(self) -> ast.QueryFile:
+    def file(self) -> ReadQueries:
         queries: list[ast.QueryDecl] = []
+        intact: list[ast.QueryDecl] = []
         if self.cursor.at_end and not self.findings.diagnostics:
             hint = "write `query name() { match { … } return { … } }`"
             here = self.cursor.here.span
             self.complain(SyntaxCode.EMPTY_TEXT, here, "the text holds no query", hint=hint)
         while not self.cursor.at_end:
             started, depth = self.cursor.index, self.depth
+            before = self.mistakes_before(self.cursor.here.span.start)
             try:
                 queries.append(self._entry(first=not queries))
+                if self.mistakes_before(self.cursor.last_span.end) == before:
+                    intact.append(queries[-1])
             except ParseFailure as failure:
                 self.give_up(failure, depth)
                 if self.cursor.index == started:
                     self.cursor.take()
                 self.skip_to(self.at_query)
-        return ast.QueryFile(queries=tuple(queries))
+        return ReadQueries(
+            file=ast.QueryFile(queries=tuple(queries)),
+            intact=tuple(intact),
+            diagnostics=self.findings.diagnostics,
+        )
 
     def _entry(self, *, first: bool) -> ast.QueryDecl:
         token = self.cursor.here
@@ -212,7 +235,12 @@ class Queries(Bodies):
 
 def parse_queries(source: Source) -> ast.QueryFile:
     """All queries of a text. Raises ``QueryError`` with everything that cannot be read."""
-    findings = QueryFindings(source)
-    queries = Queries(findings).file()
-    findings.raise_if_any()
-    return queries
+    found = read_queries(source)
+    if found.diagnostics:
+        raise QueryError(source.name, found.diagnostics)
+    return found.file
+
+
+def read_queries(source: Source) -> ReadQueries:
+    """The same without raising: mistakes in one query do not hide the others."""
+    return Queries(QueryFindings(source)).file()

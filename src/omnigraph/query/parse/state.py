@@ -9,6 +9,7 @@ mistakes and none of them twice. Line ends guide recovery only; what is legal ne
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from itertools import accumulate
@@ -56,6 +57,8 @@ class ParserState:
         self._cut_off = readable.cut_off
         self._depth = 0
         self._reported_at = -1
+        self._mistakes = readable.mistakes
+        self._given_up = 0
         self._nesting: list[int] | None = None
         self.bare_properties = False
         """Whether a word on its own is a property: in the `where` of a mutation."""
@@ -67,6 +70,7 @@ class ParserState:
     def complain(self, code: SyntaxCode, span: Span, message: str, **help: Unpack[Help]) -> None:
         """Report a mistake whose meaning is clear; reading goes on as if it were put right."""
         self._reported_at = span.start
+        self._given_up += 1
         self.findings.add(code, span, message, **help)
 
     def fail(
@@ -81,12 +85,17 @@ class ParserState:
 
     def report(self, failure: ParseFailure) -> None:
         """Report why an item was given up, unless that follows from an earlier report."""
+        self._given_up += 1
         if self._cut_off and self.cursor.at_end:
             return  # The rest of the text is inside the string or comment already reported.
         if failure.span.start in self._holes or failure.span.start == self._reported_at:
             return
         code = SyntaxCode(failure.code) if failure.code else SyntaxCode.UNEXPECTED_TOKEN
         self.complain(code, failure.span, failure.message, **failure.help)
+
+    def mistakes_before(self, place: int) -> int:
+        """How much was wrong up to this place: more at the end of a query if it is not intact."""
+        return self._given_up + bisect_left(self._mistakes, place)
 
     # -- nesting ---------------------------------------------------------------------------------
 
@@ -119,7 +128,9 @@ class ParserState:
         """A word that is no type name."""
         token = self.cursor.here
         if token.is_type_name:
-            lowered = f"{token.text[0].lower()}{token.text[1:]}"
+            lowered = token.text.lower()
+            if not token.text.isupper():
+                lowered = f"{lowered[0]}{token.text[1:]}"
             self.complain(
                 SyntaxCode.NAME_CASE,
                 token.span,
