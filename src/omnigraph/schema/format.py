@@ -32,9 +32,12 @@ _ENUM_KINDS = (TokenKind.WORD, TokenKind.DIGIT_WORD, TokenKind.INT)
 
 def format_schema(text: str, name: str = "schema.pg") -> str:
     """The text in canonical layout. Raises ``SchemaError`` if it cannot be read."""
-    source = Source(name=name, text=text)
+    return _formatted(Source(name=name, text=text), accepted=False)
+
+
+def _formatted(source: Source, *, accepted: bool) -> str:
     findings = SchemaFindings(source)
-    schema, _ = parse(findings)
+    schema, _ = parse(findings, accepted=accepted)
     findings.raise_if_any()
     return pretty(source, _marks(schema, tokenize(source)[0]))
 
@@ -102,16 +105,23 @@ def render(catalog: Catalog) -> str:
     parts = [_interface(i) for i in catalog.interfaces.values()]
     parts += [_node(n) for n in catalog.nodes.values()]
     parts += [_edge(e) for e in catalog.edges.values()]
-    return format_schema("\n".join(parts) + "\n")
+    return _formatted(Source(name="schema.pg", text="\n".join(parts) + "\n"), accepted=True)
+
+
+def render_type(graph_type: GraphType) -> str:
+    """The text of one type, for readers: a rule on one property stands behind it."""
+    text = _node(graph_type, inline=True) if isinstance(graph_type, NodeType) else ""
+    text = _edge(graph_type, inline=True) if isinstance(graph_type, EdgeType) else text
+    return _formatted(Source(name="schema.pg", text=text + "\n"), accepted=True)
 
 
 def _interface(interface: InterfaceType) -> str:
     return f"interface {interface.name} {{\n{_lines(map(_property, interface.properties))}\n}}"
 
 
-def _node(node: NodeType) -> str:
+def _node(node: NodeType, *, inline: bool = False) -> str:
     implements = f" implements {', '.join(node.implements)}" if node.implements else ""
-    body = [*map(_property, node.properties), *_groups(node)]
+    body = [*_members(node, inline=inline)]
     for bounds in node.ranges:
         low, high = (_number(b) for b in (bounds.low, bounds.high))
         body.append(f"@range({bounds.property_name}, {low}..{high})")
@@ -119,24 +129,37 @@ def _node(node: NodeType) -> str:
     return f"node {node.name}{_header(node)}{implements} {{\n{_lines(body)}\n}}"
 
 
-def _edge(edge: EdgeType) -> str:
+def _edge(edge: EdgeType, *, inline: bool = False) -> str:
     low, high = edge.cardinality.low, edge.cardinality.high
     bounded = edge.cardinality != Cardinality()
     card = f" @card({low}..{'' if high is None else high})" if bounded else ""
     head = f"edge {edge.name}: {edge.source} -> {edge.target}{card}{_header(edge)}"
-    body = [*map(_property, edge.properties), *_groups(edge)]
+    body = [*_members(edge, inline=inline)]
     return f"{head} {{\n{_lines(body)}\n}}" if body else head
 
 
-def _groups(graph_type: GraphType) -> Iterator[str]:
+def _members(graph_type: GraphType, *, inline: bool) -> Iterator[str]:
+    """Properties, then what holds for groups of them; ``inline``, groups of one stand behind it."""
+    marks: dict[str, list[str]] = {p.name: [] for p in graph_type.properties}
+    lines: list[str] = []
+    for word, members in _groups(graph_type):
+        if inline and len(members) == 1 and members[0] in marks:
+            marks[members[0]].append(f" @{word}")
+        else:
+            lines.append(f"@{word}({', '.join(members)})")
+    yield from (_property(p) + "".join(marks[p.name]) for p in graph_type.properties)
+    yield from lines
+
+
+def _groups(graph_type: GraphType) -> Iterator[tuple[str, tuple[str, ...]]]:
     is_keyed_edge = isinstance(graph_type, EdgeType) and graph_type.keyed
-    members = [*(("@src", "@dst") if is_keyed_edge else ()), *graph_type.key]
+    members = (*(("@src", "@dst") if is_keyed_edge else ()), *graph_type.key)
     if members:
-        yield f"@key({', '.join(members)})"
-    yield from (f"@unique({', '.join(group)})" for group in graph_type.unique)
+        yield "key", members
+    yield from (("unique", group) for group in graph_type.unique)
     # A key is an index on each of its members.
     keys = {(name,) for name in graph_type.key}
-    yield from (f"@index({', '.join(g)})" for g in graph_type.indexes if g not in keys)
+    yield from (("index", group) for group in graph_type.indexes if group not in keys)
 
 
 def _property(prop: Property) -> str:

@@ -29,10 +29,11 @@ _NUMBERS = (TokenKind.INT, TokenKind.FLOAT)
 _LEXICAL_CODES = {kind: SchemaCode[kind.name] for kind in LexicalKind}
 
 
-def parse(findings: SchemaFindings) -> tuple[ast.SchemaDecl, bool]:
+def parse(findings: SchemaFindings, *, accepted: bool = False) -> tuple[ast.SchemaDecl, bool]:
     """The AST of the source in ``findings``, and whether all of the text could be read.
 
-    What could not be read is in ``findings`` and missing in the AST.
+    What could not be read is in ``findings`` and missing in the AST. A text that a graph has
+    ``accepted`` keeps annotations that are refused today.
     """
     tokens, problems = tokenize(findings.source)
     for p in problems:
@@ -40,6 +41,7 @@ def parse(findings: SchemaFindings) -> tuple[ast.SchemaDecl, bool]:
         findings.add(code, p.span, p.message, **p.help)
     cut_off = any(p.kind in CUTS_OFF for p in problems)
     parser = _Parser(Cursor(tokens), findings, cut_off=cut_off, holes=holes(tokens, problems))
+    parser.accepted = accepted
     return parser.schema(), parser.complete and not problems
 
 
@@ -52,6 +54,7 @@ class _Parser:
         self.cut_off = cut_off
         self.holes = holes
         self.complete = True
+        self.accepted = False
 
     # -- declarations ----------------------------------------------------------------------------
 
@@ -404,7 +407,7 @@ class _Parser:
     def _refused_line(self) -> bool:
         """Report and skip `@uniqe …` and `@default …`, arguments and all, in whatever shape."""
         at, word = self.cursor.here, self.cursor.peek()
-        if word.kind is not TokenKind.WORD or word.text in ANNOTATIONS:
+        if word.kind is not TokenKind.WORD or word.text in ANNOTATIONS or self.accepted:
             return False
         span = at.span.to(word.span)
         foreign = FOREIGN_ANNOTATIONS.get(word.text.lower().replace("_", ""))

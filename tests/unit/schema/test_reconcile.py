@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from schema_texts import schema_texts
 
+from omnigraph.schema.catalog import Annotation
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.format import render
 from omnigraph.schema.migrate import make_plan, resolve
@@ -216,3 +219,11 @@ def test_interfaces_are_merged_too() -> None:
     found = merged(base, ours, theirs)
     assert shape(found)["N"] == {"k": "String", "a": "I32?", "b": "I32?", "c": "I32?"}
     assert set(found.schema.catalog.nodes["N"].implements) == {"I", "J"}
+
+
+def test_annotations_that_were_accepted_before_they_were_refused_stay_readable():
+    kept = compile_schema("node A { k: String @key  n: I64 @defaults(3) }")
+    (node,) = kept.nodes.values()
+    old = replace(node.by_name["n"], annotations=(Annotation(name="default", value="3"),))
+    node = replace(node, properties=(node.by_name["k"], old))
+    assert '@default("3")' in render(replace(kept, nodes={"A": node}))

@@ -18,7 +18,6 @@ from omnigraph.cli.rows import QueryRows
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.shell.complete import COMMANDS, FORMATS
 from omnigraph.cli.shell.reading import is_empty
-from omnigraph.cli.streams import one_line
 from omnigraph.clock import Clock
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.lang.source import Source
@@ -26,7 +25,8 @@ from omnigraph.lang.suggest import did_you_mean
 from omnigraph.query.ast import MutationBody
 from omnigraph.query.params import parse_params
 from omnigraph.query.parse import parse_queries
-from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, type_named
+from omnigraph.schema.catalog import Catalog, type_named
+from omnigraph.schema.format import render_type
 
 COMMITS_SHOWN = 10
 HELP = """\
@@ -82,7 +82,7 @@ class Session:
         """Carry out one input and show the answer. Raises nothing but what ends a program."""
         if is_empty(text):
             return
-        self._settings.writing, self._settings.published = False, None
+        self._settings.start_over()
         try:
             if text.lstrip().startswith(":"):
                 self._command(text.strip())
@@ -97,10 +97,10 @@ class Session:
             self.failed = True
             report(bug(error), self._settings)
 
-    def interrupted(self) -> None:
+    def interrupted(self, interrupt: KeyboardInterrupt) -> None:
         """Ctrl-C came while an input was carried out."""
         self.failed = True
-        report_interrupt(self._settings)
+        report_interrupt(self._settings, interrupt)
 
     # -------------------------------------------------------- queries
 
@@ -144,7 +144,7 @@ class Session:
     def do_schema(self, rest: str) -> None:
         view = self._graph.snapshot(self._branch)
         if rest:
-            self._say(type_text(type_named(view.catalog, rest)))
+            self._say(render_type(type_named(view.catalog, rest)).rstrip())
         else:
             self._settings.show(SchemaShown(view=view))
 
@@ -188,29 +188,3 @@ class Session:
 
     def do_quit(self, rest: str) -> None:
         self.done = True
-
-
-def type_text(of: GraphType) -> str:
-    """One type as `.pg` text; rules over several members are left out."""
-    lines = [f"// {one_line(of.description)}"] if of.description else []
-    lines.append(f"{_head(of)} {{")
-    for prop in of.properties:
-        marks = [
-            mark
-            for mark, groups in (("@key", (of.key,)), ("@unique", of.unique))
-            if (prop.name,) in groups
-        ]
-        if (prop.name,) in of.indexes and prop.name not in of.key:
-            marks.append("@index")
-        about = f"  // {one_line(prop.description)}" if prop.description else ""
-        lines.append(f"  {' '.join([f'{prop.name}: {prop.type}', *marks])}{about}")
-    if len(of.key) > 1:
-        lines.append(f"  @key({', '.join(of.key)})")
-    return "\n".join([*lines, "}"])
-
-
-def _head(of: GraphType) -> str:
-    if isinstance(of, EdgeType):
-        return f"edge {of.name}: {of.source} -> {of.target}"
-    named = of.implements if isinstance(of, NodeType) else ()
-    return f"node {of.name}" + (f" implements {', '.join(named)}" if named else "")
