@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -114,11 +117,32 @@ def test_export_to_a_place_that_cannot_be_written(
     assert said.stderr.startswith(f"error: cannot write {tmp_path / name}")
 
 
-def test_export_to_a_full_disk(graph: Path) -> None:
-    said = run("export", graph, "--output", "/dev/full")
+@pytest.mark.parametrize("words", [("export",), ("changes", "baseline")])
+def test_output_to_a_full_disk(graph: Path, words: tuple[str, ...]) -> None:
+    said = run(*words, graph, "--output", "/dev/full")
     assert said.exit_code == 1
-    assert "No space left on device" in said.stderr
+    assert said.stderr.startswith("error: cannot write /dev/full: No space left on device\n")
+    assert "bug" not in said.stderr
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+    told = run(*words, graph, "--output", "/dev/full", "--json").stdout
+    assert json.loads(told)["code"] == "storage_full"
+
+
+def test_a_file_that_outgrows_its_disk_is_told_and_leaves_nothing(
+    graph: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "out" / "dump.jsonl"
+    file.parent.mkdir()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        said = run("export", graph, "--output", file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (said.exit_code, list(file.parent.iterdir())) == (1, [])
+    assert said.stderr.startswith(f"error: cannot write {file}: File too large\n")
 
 
 def test_quiet_export_is_silent(graph: Path, tmp_path: Path) -> None:

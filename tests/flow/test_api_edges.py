@@ -174,6 +174,10 @@ def test_export_to_a_path(graph: omnigraph.Graph, tmp_path: Path) -> None:
     assert (tmp_path / "dump.jsonl").read_text().count("\n") == 2
     with pytest.raises(omnigraph.UsageError, match="cannot write"):
         graph.export(tmp_path)
+    with pytest.raises(omnigraph.StorageError, match="cannot write /dev/full: No space left"):
+        graph.export("/dev/full")
+    with pytest.raises(omnigraph.StorageError, match="cannot write /dev/full: No space left"):
+        graph.changes.baseline("/dev/full")
 
 
 def test_threads_share_one_handle(graph: omnigraph.Graph) -> None:

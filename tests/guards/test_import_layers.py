@@ -14,7 +14,7 @@ SRC = Path(__file__).parents[2] / "src" / "omnigraph"
 # From the ground up. A package may import from itself and from what stands before it.
 LAYERS = (
     ("errors", "clock", "deadline", "version"),
-    ("ids", "failpoints", "lang", "text_file", "arrow"),
+    ("ids", "failpoints", "lang", "text_file", "output_file", "interrupts", "work_time", "arrow"),
     ("schema",),
     ("storage",),
     ("manifest",),

@@ -21,9 +21,11 @@ from omnigraph.errors import UsageError
 from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
+from omnigraph.output_file import cannot_open, cannot_write
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType, type_named
+from omnigraph.storage.location import locate
 
 if TYPE_CHECKING:
     from omnigraph.query.engine import Explanation, QueryEngine
@@ -202,12 +204,25 @@ class SnapshotView:
         if _is_spark(engine, spark):
             if not isinstance(out, (str, os.PathLike)):
                 raise UsageError("an export on Spark is a folder", hint="give its path")
+            form = self.checked_export(out, format, types)
             with self.spark(spark) as on_spark:
-                return on_spark.export(out, format=export_format(format), types=types).rows
+                return on_spark.export(out, format=form, types=types).rows
         if export_format(format) != "jsonl":
             raise UsageError(f"the local engine does not write {format}", hint='engine="spark"')
         with binary_out(out) as file:
             return self._export(file, types, progress)
+
+    def checked_export(
+        self, out: str | os.PathLike[str], format: str, types: Sequence[str]
+    ) -> Literal["jsonl", "parquet"]:
+        """Refuse an export on Spark that is bound to fail, before a session is started."""
+        from omnigraph.spark.export import empty_place
+
+        form = export_format(format)
+        for name in types:
+            type_named(self.catalog, name)
+        empty_place(locate(out))
+        return form
 
     def _export(
         self, out: BinaryIO, types: Sequence[str], progress: Callable[[int], None] | None
@@ -273,10 +288,14 @@ def binary_out(out: BinaryIO | str | os.PathLike[str]) -> Generator[BinaryIO]:
     """A stream as it is given, or the file at a path."""
     if isinstance(out, (str, os.PathLike)):
         try:
-            with Path(out).open("wb") as file:
+            file = Path(out).open("wb")  # noqa: SIM115
+        except OSError as e:
+            raise cannot_open(str(out), e) from e
+        try:
+            with file:
                 yield file
         except OSError as e:
-            raise UsageError(f"cannot write {out}: {e.strerror or e}") from e
+            raise cannot_write(str(out), e) from e
     elif isinstance(out, io.TextIOBase) or not hasattr(out, "write"):
         raise UsageError("export writes bytes", hint='open the file in mode "wb"')
     else:

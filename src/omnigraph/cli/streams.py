@@ -14,13 +14,15 @@ import re
 import stat
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from omnigraph.cli.interrupts import answered
-from omnigraph.errors import ErrorKind, StorageError, UsageError
+from omnigraph.errors import StorageError, UsageError
+from omnigraph.output_file import cannot_write
 
+_OUTPUT = "the output"
 STDOUT = ("-", "/dev/stdout")
 """Ours is written as it is: opened by its name it would lose what stands in it."""
 # Text from data, file names and commit messages reaches a terminal: control characters, direction
@@ -69,7 +71,7 @@ def write_text(text: str) -> None:
 def write_bytes(content: bytes) -> None:
     """Write a whole answer to stdout, whatever encoding the terminal has, and flush."""
     if cast("TextIO | None", sys.stdout) is not None:
-        writer = StreamWriter(cast(BinaryIO, sys.stdout.buffer), "the output")
+        writer = StreamWriter(cast(BinaryIO, sys.stdout.buffer), _OUTPUT)
         writer.write(content)
         writer.flush()
     answered()
@@ -119,7 +121,7 @@ class StreamWriter:
                     raise BlockingIOError(errno.EAGAIN, "the stream does not wait")
                 rest = rest[written:]
         except OSError as e:
-            raise cannot_write(self._name, e) from e
+            raise _failed(self._name, e) from e
         return len(content)
 
     def flush(self) -> None:
@@ -127,7 +129,7 @@ class StreamWriter:
         try:
             self._stream.flush()
         except OSError as e:
-            raise cannot_write(self._name, e) from e
+            raise _failed(self._name, e) from e
 
 
 @contextmanager
@@ -135,7 +137,7 @@ def stdout_writer(instead: str) -> Generator[StreamWriter]:
     """Stdout for data of any length; flushed at the end. ``instead`` helps if it is closed."""
     if cast("TextIO | None", sys.stdout) is None:
         raise UsageError("stdout is closed", hint=instead)
-    writer = StreamWriter(cast(BinaryIO, sys.stdout.buffer), "the output")
+    writer = StreamWriter(cast(BinaryIO, sys.stdout.buffer), _OUTPUT)
     yield writer
     writer.flush()
 
@@ -151,22 +153,11 @@ def write_error(text: str) -> None:
         silence(sys.stderr)
 
 
-def cannot_write(name: str, error: OSError) -> OSError | StorageError:
+def _failed(name: str, error: OSError) -> OSError | StorageError:
     """What to raise when writing ``name`` failed."""
     if isinstance(error, BrokenPipeError):
         return error
-    kinds = {
-        errno.ENOSPC: ErrorKind.STORAGE_FULL,
-        errno.EDQUOT: ErrorKind.STORAGE_FULL,
-        errno.EACCES: ErrorKind.STORAGE_DENIED,
-        errno.EPERM: ErrorKind.STORAGE_DENIED,
-        errno.EROFS: ErrorKind.STORAGE_DENIED,
-        errno.ENOENT: ErrorKind.STORAGE_NOT_FOUND,
-    }
-    return StorageError(
-        f"cannot write {name}: {error.strerror or error}",
-        kind=kinds.get(error.errno or 0, ErrorKind.STORAGE_UNKNOWN),
-    )
+    return cannot_write(name, error, chosen=name != _OUTPUT)
 
 
 # ---------------------------------------------------------------- files
@@ -224,9 +215,19 @@ def _mode(path: Path) -> int | None:
             return None
 
 
-def _opened(written: Path, path: Path) -> BinaryIO:
+@contextmanager
+def _opened(written: Path, path: Path) -> Generator[BinaryIO]:
     with _failing_as(path):
-        return written.open("wb")
+        stream = written.open("wb")
+    try:
+        yield stream
+    except BaseException:
+        # What could not be written is tried once more at the end, and must not hide why it failed.
+        with suppress(OSError):
+            stream.close()
+        raise
+    with _failing_as(path):
+        stream.close()
 
 
 @contextmanager
@@ -234,4 +235,4 @@ def _failing_as(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as e:
-        raise cannot_write(str(path), e) from e
+        raise _failed(str(path), e) from e

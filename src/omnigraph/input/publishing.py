@@ -89,7 +89,8 @@ def load_locally(repository: Repository, load: LoadRequest, rejects: RejectFile)
         )
     except ConstraintError as error:
         if rejects.wanted:
-            rejects.violations(_all_violations(repository, load, read, error))
+            with rejects.telling():
+                rejects.violations(_all_violations(repository, load, read, error))
         raise
     return LoadDone(commit=receipt.commit, rows=_counts(rows), changes=receipt.changes)
 

@@ -19,8 +19,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.errors import UsageError, Violation
+from omnigraph.errors import OmnigraphError, UsageError, Violation
 from omnigraph.input.problems import Problem
+from omnigraph.output_file import cannot_open, cannot_write
 
 TABLE_SUFFIXES = (".parquet", ".pq")
 """A file of such a name is a table."""
@@ -48,11 +49,15 @@ class RejectFile:
         self._table: pq.ParquetWriter | None = None
         self._rows: list[dict[str, Any]] = []
         self._used = False
+        self._error: OSError | OmnigraphError | None = None
 
     def __enter__(self) -> Self:
         if self._path is not None:
             self._refuse_input(self._path)
             self._open(self._path)
+            if isinstance(self._error, OSError):
+                self._close()
+                raise cannot_open(f"rejects to {self._path}", self._error) from self._error
         return self
 
     def _open(self, path: Path) -> None:
@@ -60,30 +65,57 @@ class RejectFile:
             self._out = path.open("wb")
             if path.suffix.lower() in TABLE_SUFFIXES:
                 self._table = pq.ParquetWriter(self._out, TABLE_SCHEMA, compression="zstd")
+                self._out.flush()
 
     def start_over(self) -> None:
         """Forget what was written: the input is read again."""
         if self._used and self._path is not None:
-            self.__exit__()
+            self._close()
             self._rows.clear()
             self._used = False
             self._open(self._path)
 
-    def __exit__(self, *_: object) -> None:
-        if self._out is None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        self._close()
+        if self._error is None or not self._used:
+            return  # Of an input without rejects nothing was to be told.
+        failure = self._error
+        if isinstance(failure, OSError):
+            failure = cannot_write(f"rejects to {self._path}", failure)
+        if error is None:
+            raise failure
+        if isinstance(error, OmnigraphError):
+            # What is wrong with the data is what was asked for, and comes first.
+            error.details["rejects"] = failure.to_dict()
+            said = f"the file of rejects is not complete: {failure.message}"
+            error.hint = f"{error.hint}; {said}" if error.hint else said
+
+    def _close(self) -> None:
+        out, self._out = self._out, None
+        table, self._table = self._table, None
+        if out is None:
             return
         with self._writing():
             try:
-                if self._table is not None:
-                    self._write_rows(self._table)
-                    self._table.close()
+                if table is not None:
+                    self._write_rows(table)
+                    table.close()
             finally:
-                self._out.close()
+                out.close()
 
     @property
     def wanted(self) -> bool:
         """Whether it was asked for."""
-        return self._out is not None
+        return self._path is not None
+
+    @contextmanager
+    def telling(self) -> Generator[None]:
+        """Everything that is wrong is looked for; failing at that does not hide what is known."""
+        try:
+            yield
+        except OmnigraphError as e:
+            self._used = True
+            self._error = self._error or e
 
     def problems(self, problems: Iterable[tuple[Problem, str | None]]) -> None:
         """What cannot be read, and the text of the line where there is one."""
@@ -99,6 +131,8 @@ class RejectFile:
 
     def _write(self, line: dict[str, Any]) -> None:
         self._used = True
+        if self._error is not None:
+            return
         with self._writing():
             if self._table is not None:
                 self._rows.append(line)
@@ -130,10 +164,8 @@ class RejectFile:
         try:
             yield
         except OSError as e:
-            raise UsageError(
-                f"cannot write rejects to {self._path}: {e.strerror or e}",
-                hint="name a file in a folder that can be written to",
-            ) from e
+            # Kept until the end: the file that tells what is wrong must not hide what is wrong.
+            self._error = self._error or e
 
 
 def _paths(text: str) -> list[Path]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.errors import InputError, UsageError, Violation
+from omnigraph.errors import ConstraintError, InputError, StorageError, UsageError, Violation
 from omnigraph.input import rejects
 from omnigraph.input.problems import Problem
 from omnigraph.input.rejects import RejectFile
@@ -90,12 +90,35 @@ def test_rejects_that_cannot_be_written_are_told(graph, tmp_path: Path) -> None:
     bad.write_text("nonsense\n")
     with pytest.raises(UsageError, match=r"cannot write rejects to .*: No such file"):
         graph.load(bad, rejects=tmp_path / "none" / "r")
-    with pytest.raises(UsageError, match="cannot write rejects to /dev/full: No space left"):
+    with pytest.raises(InputError, match=r"bad\.jsonl:1") as caught:
         graph.load(bad, rejects="/dev/full")
+    assert "cannot write rejects to /dev/full: No space left" in caught.value.hint
+    assert caught.value.details["rejects"]["code"] == "storage_full"
     with pytest.raises(InputError):
         graph.load(bad, rejects=tmp_path / "r.parquet")
     (row,) = pq.read_table(tmp_path / "r.parquet").to_pylist()
     assert (row["reject"], row["line"]) == ("problem", 1)
+
+
+def test_rejects_that_cannot_be_written_do_not_hide_what_is_wrong_with_the_data(graph) -> None:
+    twice = [{"type": "A", "data": {"k": "x"}}] * 2
+    with pytest.raises(ConstraintError) as caught:
+        graph.load(twice, rejects="/dev/full")
+    assert caught.value.total
+    assert "cannot write rejects to /dev/full: No space left" in caught.value.hint
+    assert graph.load(twice[:1], rejects="/dev/full").total_entities == 1
+
+
+def test_a_table_of_rejects_that_cannot_be_begun_is_told_before_the_data_is_read(
+    graph, tmp_path: Path
+) -> None:
+    full = tmp_path / "full.parquet"
+    full.symlink_to("/dev/full")
+    with pytest.raises(
+        StorageError, match=r"cannot write rejects to .*full.parquet: No space left"
+    ):
+        graph.load([{"type": "A", "data": {"k": "x"}}], rejects=full)
+    assert graph.snapshot().count("A") == 0
 
 
 def test_all_problems_go_to_the_file_with_their_lines(graph, tmp_path: Path) -> None:
