@@ -138,6 +138,49 @@ def test_bad_usage_is_told_before_anything_is_read(
     assert commit_count(empty_graph) == 1
 
 
+FIRST_LOOK = [
+    *BAD_USAGE,
+    *(
+        (words, message)
+        for words, message in BAD_INPUT
+        if words[0]
+        in ("extra.csv", "empty.csv", "types.parquet", "broken.parquet", "none", "*.nope")
+        or "missing.jsonl" in words
+        or "Prt" in words
+    ),
+]
+
+
+def _no_session(*args: object, **kwargs: object) -> None:
+    raise AssertionError("a session was started")
+
+
+@pytest.mark.parametrize(("words", "message"), FIRST_LOOK)
+def test_what_a_first_look_shows_is_told_before_a_session_starts(
+    empty_graph, files, monkeypatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.setattr("omnigraph.spark.load.pipeline_session", _no_session)
+    done = run("load", empty_graph, "--mode", "append", *SPARK, "--data", *words)
+    assert done.exit_code in (1, 2), done.output
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--output", "more"), "more is not empty"),
+        (("--output", "new", "--type", "Prt"), "no type 'Prt' in this graph"),
+    ],
+)
+def test_an_export_that_is_bound_to_fail_is_refused_before_a_session_starts(
+    empty_graph, files, monkeypatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.setattr("omnigraph.api.view.SnapshotView.spark", _no_session)
+    done = run("export", empty_graph, *SPARK, *words)
+    assert message in done.stderr, done.output
+    assert not (files / "new").exists()
+
+
 def test_stdin_is_not_for_spark(empty_graph) -> None:
     done = run("load", empty_graph, "--mode", "append", *SPARK, "--data", "-")
     assert done.exit_code == 2

@@ -113,9 +113,7 @@ def export_snapshot(
         raise UsageError(f"unknown format '{format}'", hint=f"use {' or '.join(FORMATS)}")
     location = locate(out)
     chosen = _chosen(pinned, types)
-    objects = Objects(location, create=True)
-    if next(iter(objects.names("")), None) is not None:
-        raise UsageError(f"{location.uri} is not empty", hint="export to a new folder or prefix")
+    objects = empty_place(location)
     scans = tuple(
         PinnedScan(table=pinned.table(t), columns=tuple(table_schema(t).names)) for t in chosen
     )
@@ -134,6 +132,14 @@ def export_snapshot(
         remove_below(location, PARTS)
     objects.put(MARKER, json.dumps(done.to_dict(), indent=1).encode())
     return done
+
+
+def empty_place(location: Location) -> Objects:
+    """Where an export can go. Raises ``UsageError`` if something is there."""
+    objects = Objects(location, create=True)
+    if next(iter(objects.names("")), None) is not None:
+        raise UsageError(f"{location.uri} is not empty", hint="export to a new folder or prefix")
+    return objects
 
 
 def _chosen(pinned: PinnedGraph, types: Sequence[str]) -> list[GraphType]:

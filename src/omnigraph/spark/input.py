@@ -186,17 +186,16 @@ def parse_input(
     *,
     run_id: str,
     range_bytes: int = RANGE_BYTES,
+    plan: InputPlan | None = None,
 ) -> ParsedInput:
     """Read an input of files and Spark DataFrames; one job, whatever it holds.
 
     ``run_id`` is a ULID. Raises what makes reading pointless: no such file, another format, columns
-    of no type. All else that is wrong with the input is reported by ``problems``.
+    of no type. All else that is wrong with the input is reported by ``problems``. ``plan`` is that
+    of ``look_at``, if it was made already.
     """
-    if not 0 < range_bytes <= RANGE_BYTES_MAX:
-        raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
-    _refuse_what_is_here(given)
+    plan = plan or look_at(given, catalog, range_bytes=range_bytes)
     with translated("looking at the input"):
-        plan = plan_input(given, catalog, range_bytes=range_bytes)
         frames = [_planned(member, group) for group, member in enumerate(plan.others, start=1)]
     ir = to_ir(catalog, "")
     with translated("reading the input"):
@@ -208,6 +207,15 @@ def parse_input(
             plan = plan.uncut(torn)
             frame, stats = _read(pipeline.spark, plan, frames, ir)
     return ParsedInput(frame, plan, stats, ir, run_id)
+
+
+def look_at(given: Given, catalog: Catalog, *, range_bytes: int = RANGE_BYTES) -> InputPlan:
+    """What is read, and how it is cut. Needs no session: what is pointless is told before that."""
+    if not 0 < range_bytes <= RANGE_BYTES_MAX:
+        raise UsageError(f"ranges have between 1 and {RANGE_BYTES_MAX} bytes")
+    _refuse_what_is_here(given)
+    with translated("looking at the input"):
+        return plan_input(given, catalog, range_bytes=range_bytes)
 
 
 def _refuse_what_is_here(given: Given) -> None:

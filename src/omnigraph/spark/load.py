@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import CommitUnknownError, ConstraintError, InputError, OmnigraphError
 from omnigraph.input.phases import Phase
+from omnigraph.input.plan import InputPlan
 from omnigraph.input.publishing import LoadDone, LoadRequest
 from omnigraph.input.rejects import RejectFile
 from omnigraph.manifest.repository import Repository
@@ -31,7 +32,7 @@ from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.check import CheckedLoad, check
 from omnigraph.spark.errors import translated
 from omnigraph.spark.exchange import LoadSources, PinnedState
-from omnigraph.spark.input import ParsedInput, parse_input
+from omnigraph.spark.input import ParsedInput, look_at, parse_input
 from omnigraph.spark.progress import Watch
 from omnigraph.spark.sessions import Pipeline, pipeline_session
 from omnigraph.spark.staging import Incoming, LoadFiles
@@ -56,8 +57,11 @@ def bulk_load(
     What ``parse_input`` takes can be loaded. Raises ``InputError``, ``ConstraintError`` (the first
     violations and their number), ``ConflictError``, and ``UsageError`` if there is no Spark.
     """
+    # A session takes long to start, and what is pointless to read can be told without one.
+    schema = repository.schema(repository.branch(load.branch).recent().snapshot.schema_hash)
+    looked = (schema.hash, look_at(load.given, schema.catalog))
     Watch(load.phases).starting()
-    with pipeline_session(spark) as pipeline, _Load(repository, pipeline, load) as running:
+    with pipeline_session(spark) as pipeline, _Load(repository, pipeline, load, looked) as running:
         try:
             if load.dry_run:
                 known = repository.branch(load.branch)
@@ -77,7 +81,7 @@ def bulk_load(
             )
         except (InputError, ConstraintError):
             if rejects is not None and rejects.wanted:
-                with translated("writing what was rejected"):
+                with rejects.telling(), translated("writing what was rejected"):
                     running.tell_rejects(rejects)
             raise
         return LoadDone(commit=receipt.commit, rows=running.rows, changes=receipt.changes)
@@ -86,7 +90,14 @@ def bulk_load(
 class _Load:
     """One input on its way, through as many attempts as it takes."""
 
-    def __init__(self, repository: Repository, pipeline: Pipeline, load: LoadRequest) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        pipeline: Pipeline,
+        load: LoadRequest,
+        looked: tuple[str, InputPlan],
+    ) -> None:
+        self._looked = looked
         self._repository = repository
         self._pipeline = pipeline
         self._load = load
@@ -170,6 +181,7 @@ class _Load:
             self._load.given,
             schema.catalog,
             run_id=self._run_id,
+            plan=self._looked[1] if self._looked[0] == schema.hash else None,
         )
         if self._load.progress is not None:
             self._load.progress(self._load.given.size_bytes or sum(self.rows.values()))

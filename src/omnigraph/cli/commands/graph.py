@@ -50,7 +50,7 @@ def init_command(settings: Settings, schema: str, actor: str | None) -> None:
 
     from omnigraph.api.opening import init
 
-    settings.writing = True
+    settings.writing = settings.creating = True
     with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
         view = graph.snapshot()
         settings.show(Created(uri=graph.uri, view=view), view.commit)
@@ -145,16 +145,14 @@ def _export_here(
 def _export_on_spark(
     settings: Settings, view: SnapshotView, place: str, form: str, types: tuple[str, ...]
 ) -> None:
-    from omnigraph.api.view import export_format
     from omnigraph.input.phases import LoadPhase, Phase
 
     total = _total(view, types)
+    chosen = view.checked_export(place, form, types)
     with settings.output.meter("exporting", total, MeterUnit.ENTITIES) as meter:
         meter.show_phase(LoadPhase(phase=Phase.STARTING))
         with view.spark() as on_spark:
-            done = on_spark.export(
-                place, format=export_format(form), types=types, phases=meter.show_phase
-            )
+            done = on_spark.export(place, format=chosen, types=types, phases=meter.show_phase)
     settings.show(Exported(place=place, rows=done.rows, document=done.to_dict()))
 
 
