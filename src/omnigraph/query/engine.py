@@ -37,6 +37,7 @@ from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan, plan_read
 from omnigraph.query.search.embedding import Embedder
 from omnigraph.results import IndexNotice
+from omnigraph.work_time import WorkClock
 
 QUERIES_MAX = 512
 TEXT_MAX = 100_000
@@ -180,12 +181,12 @@ class QueryEngine:
             notices = index_notices(prepared.searched, world, even_small=True)
             text = indented(lines) + _remarks(notices)
             return Explanation(text=text, steps=steps, plan=plan, notices=notices)
-        clock = self._repository.clock
-        profile = Profile(clock)
-        started = clock.monotonic_s()
-        values = self.values(prepared.query, params)
-        table = self._run(world, values, limits, plan, profile).result(plan.root)
-        seconds = clock.monotonic_s() - started
+        with WorkClock(self._repository.clock) as clock:
+            profile = Profile(clock)
+            started = clock.monotonic_s()
+            values = self.values(prepared.query, params)
+            table = self._run(world, values, limits, plan, profile).result(plan.root)
+            seconds = clock.monotonic_s() - started
         total = f"{table.num_rows} rows in {seconds * 1e3:.2f} ms\n"
         notices = index_notices(prepared.searched, world, even_small=True)
         return Explanation(

@@ -21,7 +21,6 @@ from omnigraph.cli.options import (
 from omnigraph.cli.settings import Settings, needs_yes
 from omnigraph.cli.sources import STDIN, STDIN_NAME
 from omnigraph.cli.streams import one_line
-from omnigraph.clock import SystemClock
 from omnigraph.errors import (
     AlreadyExistsError,
     CommitUnknownError,
@@ -29,6 +28,7 @@ from omnigraph.errors import (
     OmnigraphError,
     UsageError,
 )
+from omnigraph.work_time import WorkClock
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
@@ -122,8 +122,7 @@ def load_command(
         raise UsageError("--from makes a branch, and main is there", hint="name it with --branch")
     if mode == "overwrite" and not yes and not dry_run:
         _confirm(settings, stdin_is_free=STDIN not in files)
-    clock = SystemClock()
-    with settings.graph() as graph:
+    with settings.graph() as graph, WorkClock() as clock:
         source = [_stdin(settings) if name == STDIN else name for name in files]
         started_s = clock.monotonic_s()
         settings.writing = not dry_run

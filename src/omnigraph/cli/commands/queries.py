@@ -30,9 +30,9 @@ from omnigraph.cli.sources import (
     state_options,
 )
 from omnigraph.cli.streams import is_terminal
-from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
 from omnigraph.text_file import TextKind
+from omnigraph.work_time import WorkClock
 
 if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog
@@ -88,8 +88,7 @@ def query_command(
 
     from omnigraph.cli.rows import QueryRows
 
-    clock = SystemClock()
-    with settings.graph() as graph:
+    with settings.graph() as graph, WorkClock() as clock:
         started_s = clock.monotonic_s()
         result = asked.ask(state.view(graph).query, **options)
         elapsed_s = clock.monotonic_s() - started_s
@@ -145,8 +144,7 @@ def mutate_command(settings: Settings, asked: Asked, **options: Any) -> None:
     With --json the answer is
       {"branch", "query_name", "affected_nodes", "affected_edges", "actor_id", "commit"}
     """
-    clock = SystemClock()
-    with settings.graph(writing=True) as graph:
+    with settings.graph(writing=True) as graph, WorkClock() as clock:
         started_s = clock.monotonic_s()
         result = asked.ask(graph.mutate, **options)
         settings.show(result, result.commit, elapsed_s=clock.monotonic_s() - started_s)

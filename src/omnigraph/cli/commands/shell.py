@@ -13,9 +13,9 @@ from omnigraph.cli.options import actor_option, branch_option, durability_option
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import STDIN_NAME
 from omnigraph.cli.streams import is_terminal
-from omnigraph.clock import SystemClock
 from omnigraph.errors import UsageError
 from omnigraph.text_file import TextKind, decoded
+from omnigraph.work_time import WorkClock
 
 if TYPE_CHECKING:
     from omnigraph.cli.shell.session import Session
@@ -46,10 +46,8 @@ def shell_command(settings: Settings, branch: str, actor: str | None) -> None:
 
     from omnigraph.cli.shell.session import Session
 
-    with settings.graph() as graph, conversation():
-        session = Session(
-            graph, settings, SystemClock(), branch=branch, actor=actor, timing=interactive
-        )
+    with settings.graph() as graph, conversation(), WorkClock() as clock:
+        session = Session(graph, settings, clock, branch=branch, actor=actor, timing=interactive)
         if interactive:
             _at_prompt(session, settings, graph.uri)
         else:
@@ -59,9 +57,11 @@ def shell_command(settings: Settings, branch: str, actor: str | None) -> None:
 
 def _at_prompt(session: Session, settings: Settings, uri: str) -> None:
     from omnigraph.cli.shell.prompt import interact, open_history
+    from omnigraph.cli.shell.warming import warming
 
     settings.output.notice(f"{uri}: :help shows what there is, Ctrl-D leaves")
-    interact(session, open_history(os.environ))
+    with warming():
+        interact(session, open_history(os.environ))
 
 
 def _from_pipe(session: Session) -> None:
