@@ -31,6 +31,7 @@ from omnigraph.errors import (
     StorageError,
     UsageError,
     Violation,
+    WriteInterrupted,
 )
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ __all__ = [
     "TableChange",
     "UsageError",
     "Violation",
+    "WriteInterrupted",
     "__version__",
     "init",
     "open",

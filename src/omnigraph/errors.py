@@ -385,6 +385,22 @@ class LimitError(OmnigraphError):
     default_kind = ErrorKind.LIMIT
 
 
+class WriteInterrupted(KeyboardInterrupt):
+    """Ctrl-C came while a write ran: an interrupt that knows what became of the write."""
+
+    def __init__(self, commit_id: str, *, published: bool | None) -> None:
+        outcome = {
+            True: f"commit {commit_id} was published",
+            False: "the write was not published",
+            None: f"the write may or may not be published: look for commit {commit_id}",
+        }[published]
+        super().__init__(outcome)
+        self.commit_id = commit_id
+        """The id that the write has, or would have, as a commit."""
+        self.published = published
+        """None if a second interrupt came before the store had answered."""
+
+
 class StorageError(OmnigraphError):
     """The file system or object store failed; ``kind`` says in which way."""
 

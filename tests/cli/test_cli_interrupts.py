@@ -6,14 +6,20 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_support import SCHEMA, answer, commit_count, environment, process, run
+from cli_support import SCHEMA, answer, commit_count, environment, ok, process, run
 
-WRITING = (
-    "interrupted; a write that was running is published completely or not at all: see 'commit list'"
-)
+import omnigraph
+from omnigraph.failpoints import FailPoint, armed
+from omnigraph.manifest.store import ManifestStore
+from omnigraph.storage.strict import LostRaceError
+
+WRITING = "interrupted; nothing was published"
+CREATING = "interrupted; a graph is created completely or not at all"
 PORT = '{"type":"Port","data":{"code":"X","name":"p","berths":1}}'
 
 
@@ -40,13 +46,13 @@ def test_writing(graph: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str])
     if flags:
         told = json.loads(said.stdout)
         assert (told["error"], told["code"]) == ("interrupted", "interrupted")
-        assert "commit list" in told["hint"]
+        assert told["hint"] == "nothing was published"
 
 
 def test_creating(tmp_path: Path, schema_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omnigraph.api.opening.init", _interrupt)
     said = run("init", tmp_path / "g", "--schema", schema_file)
-    assert (said.exit_code, said.stderr) == (130, WRITING + "\n")
+    assert (said.exit_code, said.stderr) == (130, CREATING + "\n")
 
 
 @pytest.mark.parametrize("flags", [[], ["--json"]])
@@ -61,6 +67,157 @@ def test_after_the_commit_it_is_named(
     assert (said.exit_code, said.stderr) == (130, f"interrupted; commit {head} was published\n")
     if flags:
         assert json.loads(said.stdout)["published_commit_id"] == head
+
+
+@pytest.fixture
+def interruptible() -> Generator[None]:
+    """Interrupts are raised, also where they are ignored from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def _strike() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def _commands(folder: Path) -> dict[str, tuple[object, ...]]:
+    graph = folder / "graph"
+    more = folder / "more.pg"
+    more.write_text(SCHEMA + "node Extra { k: String @key }\n")
+    return {
+        "load": ("load", graph, "--data", "-", "--mode", "append"),
+        "mutate": ("mutate", graph, "-e", 'update Port set { berths: 3 } where code = "AAR"'),
+        "merge": ("branch", "merge", "side", graph),
+        "schema apply": ("schema", "apply", graph, "--schema", more),
+        "index build": ("index", "build", graph),
+    }
+
+
+_WRITES = ("load", "mutate", "merge", "schema apply", "index build")
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "published"),
+    [
+        *((name, FailPoint.WRITE_INTENT_WRITTEN, False) for name in _WRITES),
+        *((name, FailPoint.STAGE_AFTER_FILES, False) for name in _WRITES[:2]),
+        *((name, FailPoint.PUBLISH_BEFORE_COMMIT, False) for name in _WRITES),
+        *((name, FailPoint.PUBLISH_AFTER_COMMIT, True) for name in _WRITES),
+    ],
+)
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_write_says_whether_it_was_published_and_leaves_no_intent(
+    graph: Path, tmp_path: Path, name: str, point: FailPoint, published: bool
+) -> None:
+    ok("branch", "create", "side", graph)
+    ok(
+        "mutate",
+        graph,
+        "--branch",
+        "side",
+        "-e",
+        'update Port set { berths: 4 } where code = "AAR"',
+    )
+    before = answer("snapshot", graph)["graph_commit_id"]
+    with armed(point, _strike) as arm:
+        said = run(*_commands(tmp_path)[name], "--json", stdin=PORT)
+    assert (arm.fired, said.exit_code) == (1, 130), said.stderr
+    told = json.loads(said.stdout)
+    head = answer("snapshot", graph)["graph_commit_id"]
+    assert (head != before) is published
+    assert list((graph / "__recovery").glob("*.json")) == []
+    if published:
+        assert told["published_commit_id"] == head
+        assert said.stderr == f"interrupted; commit {head} was published\n"
+    else:
+        assert "published_commit_id" not in told
+        assert said.stderr == "interrupted; nothing was published\n"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_waits_for_the_answer_of_the_store(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = ManifestStore.commit
+    load = ("load", graph, "--data", "-", "--mode", "append")
+
+    with monkeypatch.context() as patched:
+
+        def lost(*args: object) -> object:
+            patched.undo()
+            with omnigraph.open(graph) as other:
+                other.load([{"type": "Port", "data": {"code": "Y", "name": "q", "berths": 2}}])
+            _strike()
+            raise LostRaceError("taken")
+
+        patched.setattr(ManifestStore, "commit", lost)
+        assert run(*load, stdin=PORT).stderr == "interrupted; nothing was published\n"
+
+    def impatient(*args: Any) -> object:
+        _strike()
+        _strike()
+        return commit(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ManifestStore, "commit", impatient)
+        said = run(*load, stdin=PORT).stderr
+    assert said.startswith("interrupted; the write may or may not be published: look for commit ")
+
+    def landed(*args: Any) -> object:
+        _strike()
+        return commit(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ManifestStore, "commit", landed)
+        said = run(*load, stdin=PORT)
+    head = answer("snapshot", graph)["graph_commit_id"]
+    assert said.stderr == f"interrupted; commit {head} was published\n"
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_of_the_python_api_says_so_too(graph: Path, tmp_path: Path) -> None:
+    records = [json.loads(PORT)]
+    with omnigraph.open(graph) as opened:
+        with (
+            armed(FailPoint.PUBLISH_BEFORE_COMMIT, _strike),
+            pytest.raises(omnigraph.WriteInterrupted, match="was not published") as caught,
+        ):
+            opened.load(records)
+        assert (caught.value.published, opened.published_commit_id) == (False, None)
+        with (
+            armed(FailPoint.PUBLISH_AFTER_COMMIT, _strike),
+            pytest.raises(KeyboardInterrupt, match="was published") as published,
+        ):
+            opened.load(records)
+        head = opened.snapshot().commit.id
+        assert published.value.commit_id == head == opened.published_commit_id
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with (
+        armed(FailPoint.INIT_AFTER_MANIFEST, _strike),
+        pytest.raises(omnigraph.WriteInterrupted, match="was published"),
+    ):
+        omnigraph.init(tmp_path / "new", SCHEMA)
+    omnigraph.open(tmp_path / "new").close()
+
+
+@pytest.mark.parametrize(("point", "published"), [("BEFORE", False), ("AFTER", True)])
+def test_an_interrupted_process_says_whether_it_published(
+    graph: Path, point: str, published: bool
+) -> None:
+    code = _STRIKE + (
+        "from omnigraph.failpoints import FailPoint, armed\n"
+        f"arm = armed(FailPoint.PUBLISH_{point}_COMMIT, strike); arm.__enter__()\n"
+        "from omnigraph.cli.main import main; main()\n"
+    )
+    before = commit_count(graph)
+    load = ("load", graph, "--data", "-", "--mode", "append")
+    done = process(*load, stdin=PORT.encode(), code=code)
+    said = done.stderr.decode()
+    assert done.returncode == 130
+    assert said.endswith("was published\n") and ("nothing" in said) is not published
+    assert commit_count(graph) == before + published
+    assert list((graph / "__recovery").glob("*.json")) == []
 
 
 # A command in a process that sends itself the signal at one moment.

@@ -27,6 +27,7 @@ import omnigraph
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.shell.prompt import ShellCompleter, interact, open_history
 from omnigraph.cli.shell.session import Session
+from omnigraph.failpoints import FailPoint, armed
 from omnigraph.testing.clock import ManualClock
 
 NAMES = "match { $v: Vessel } return { $v.name } order { $v.imo } limit 1"
@@ -94,11 +95,51 @@ def test_commands(graph: Path) -> None:
     said = ok("shell", graph, stdin=text).stdout
     assert said.count("Ctrl-D leaves") == 1
     assert "4 types" in said
-    assert "node Port implements Named {\n  code: String @key\n  berths: U32\n" in said
+    assert "node Port implements Named {\n    code: String @key\n    berths: U32\n" in said
     assert "interface Named { name: String }" in said
     assert "\nmain\n" in said and "\ntable\n" in said
     assert "  load  " in said
     assert "scan $v: Vessel" in said
+
+
+def test_the_schema_of_a_type_has_all_of_its_rules(tmp_path: Path) -> None:
+    (tmp_path / "s.pg").write_text(
+        """interface Named { name: String @index }
+        node A @owner(team) implements Named {
+          k: String @key  a: I64 @description("how \\"many\\"")  b: String? @unique  c: F32
+          @unique(a, b)  @index(a, c)  @range(a, 1..)  @range(c, ..0.5)  @check(b, "^[A-Z]\\\\d$")
+        }
+        node B { x: I64  y: I64  @key(x, y) }
+        edge E: A -> B @card(1..3) { on: Date  note: String?  @key(@src, @dst, on)  @unique(src, note) }
+        edge F: A -> B
+        """
+    )
+    ok("init", tmp_path / "g", "--schema", tmp_path / "s.pg")
+    said = ok(
+        "shell", tmp_path / "g", "--quiet", stdin=":schema A\n:schema B\n:schema e\n:schema F\n"
+    )
+    assert said.stdout == (
+        'node A @owner("team") implements Named {\n'
+        "    k: String @key\n"
+        '    a: I64 @description("how \\"many\\"")\n'
+        "    b: String? @unique\n"
+        "    c: F32\n"
+        "    name: String @index\n"
+        "    @unique(a, b)\n"
+        "    @index(a, c)\n"
+        "    @range(a, 1..)\n"
+        "    @range(c, ..0.5)\n"
+        '    @check(b, "^[A-Z]\\\\d$")\n'
+        "}\n"
+        "node B {\n    x: I64\n    y: I64\n    @key(x, y)\n}\n"
+        "edge E: A -> B @card(1..3) {\n"
+        "    on: Date\n"
+        "    note: String?\n"
+        "    @key(@src, @dst, on)\n"
+        "    @unique(src, note)\n"
+        "}\n"
+        "edge F: A -> B\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,6 +277,48 @@ def test_an_interrupt_ends_the_query_and_not_the_shell(
     out, err = _typed(graph, f":commits\r{NAMES}\r")
     assert err == "interrupted\n"
     assert out == TABLE
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_an_interrupted_write_of_the_shell_tells_its_own_outcome(
+    graph: Path, published: bool
+) -> None:
+    def strike() -> None:
+        if arm.hits == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    point = FailPoint.PUBLISH_AFTER_COMMIT if published else FailPoint.PUBLISH_BEFORE_COMMIT
+    change = 'update Port set { berths: %d } where code = "AAR"'
+    try:
+        with armed(point, strike, times=None) as arm:
+            _, err = _typed(graph, f"{change % 3}\r{change % 4}\r")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    head = answer("snapshot", graph)["graph_commit_id"]
+    said = f"commit {head} was published" if published else "nothing was published"
+    assert err == f"interrupted; {said}\n"
+
+
+def test_what_a_query_and_a_change_need_is_imported_while_the_prompt_waits(graph: Path) -> None:
+    code = (
+        "import sys, io, omnigraph.cli.shell.prompt\n"
+        "from omnigraph.cli.settings import Settings\n"
+        "from omnigraph.cli.shell.session import Session\n"
+        "from omnigraph.cli.shell.warming import warming\n"
+        "from omnigraph.clock import SystemClock\n"
+        "settings = Settings(quiet=True)\n"
+        "settings.place = sys.argv[1]\n"
+        "with settings.graph() as graph, warming() as thread:\n"
+        "    session = Session(graph, settings, SystemClock(), branch='main', actor=None, timing=True)\n"
+        "    thread.join()\n"
+        "    before = set(sys.modules)\n"
+        "    session.run('match { $v: Vessel $v callsAt $p } return { $p.name as n, count($v) as c } order { n }')\n"
+        "    session.run('update Port set { berths: 3 } where code = \"AAR\"')\n"
+        "print(sorted(m for m in set(sys.modules) - before if m.startswith(('omnigraph', 'pyarrow'))))\n"
+    )
+    done = process(graph, code=code)
+    assert done.stdout.endswith(b"\n[]\n"), done
 
 
 def test_the_history_is_the_users_own(tmp_path: Path) -> None:

@@ -148,9 +148,9 @@ def by_failure(graph: omnigraph.Graph) -> None:
     graph.branches.create("b")
 
     def fail() -> None:
-        raise KeyboardInterrupt
+        raise SystemExit
 
-    with armed(FailPoint.PUBLISH_BEFORE_COMMIT, fail), pytest.raises(KeyboardInterrupt):
+    with armed(FailPoint.PUBLISH_BEFORE_COMMIT, fail), pytest.raises(SystemExit):
         graph.build_indexes()
     write_on(graph, "main", "m", commits=4)
     write_on(graph, "b", "b", commits=4)

@@ -50,6 +50,7 @@ class Graph(Versions):
 
     def __init__(self, repository: Repository, embedder: Embedder | None = None) -> None:
         self._open: Repository | None = repository
+        self._known = repository
         # What the environment says when the graph is opened holds, whenever the first query comes.
         limits, kept_bytes = Limits.of(None, None), cache_bytes()
 
@@ -87,6 +88,11 @@ class Graph(Versions):
     def uri(self) -> str:
         """The root as it was given."""
         return self._uri
+
+    @property
+    def published_commit_id(self) -> str | None:
+        """The newest commit that this handle has published, if any; known after it is closed."""
+        return self._known.published
 
     @property
     def schema(self) -> str:

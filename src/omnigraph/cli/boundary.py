@@ -22,7 +22,7 @@ from omnigraph.cli.failure import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAG
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import finish, silence, write_error
-from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
+from omnigraph.errors import ErrorKind, InternalError, OmnigraphError, WriteInterrupted
 
 TRACEBACK_VARIABLE = "OMNIGRAPH_TRACEBACK"
 
@@ -78,8 +78,9 @@ class App(click.Group):
             return USAGE
         except click.ClickException as e:
             return report(_from_click(e), settings)
-        except (KeyboardInterrupt, click.Abort):
-            return report_interrupt(settings)
+        except (KeyboardInterrupt, click.Abort) as e:
+            interrupt = e.__cause__ if isinstance(e, click.Abort) else e
+            return report_interrupt(settings, interrupt)
         except Exception as e:
             return report(bug(e), settings)
 
@@ -103,15 +104,20 @@ def report(error: OmnigraphError, settings: Settings) -> int:
     return EXIT_CODES[error.kind]
 
 
-def report_interrupt(settings: Settings) -> int:
+def report_interrupt(settings: Settings, interrupt: BaseException | None = None) -> int:
     """Show that the command was interrupted, and what was published before."""
-    hint = None
-    if settings.published is not None:
-        hint = _was_published(settings.published)
+    published, hint = settings.published_so_far(), None
+    if isinstance(interrupt, WriteInterrupted) and interrupt.published is not False:
+        published = interrupt.commit_id if interrupt.published else None
+        hint = str(interrupt)
+    elif published is not None:
+        hint = _was_published(published)
+    elif settings.creating:
+        hint = "a graph is created completely or not at all"
     elif settings.writing:
-        hint = "a write that was running is published completely or not at all: see 'commit list'"
+        hint = "nothing was published"
     with _stdout_may_fail():
-        settings.output.interrupted(hint, settings.published)
+        settings.output.interrupted(hint, published)
     return INTERRUPTED
 
 
@@ -163,5 +169,5 @@ def _ends_of_our_own() -> Generator[None]:
     except BrokenPipeError:
         silence(sys.stdout)
         raise Exit(BROKEN_PIPE) from None
-    except KeyboardInterrupt:
-        raise click.Abort from None
+    except KeyboardInterrupt as e:
+        raise click.Abort from e

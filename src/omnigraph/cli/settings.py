@@ -39,6 +39,10 @@ class Settings:
         """Whether the graph is being changed: an interrupt may come before or after the commit."""
         self.published: str | None = None
         """The commit that was published: true whatever fails afterwards."""
+        self.creating = False
+        """Whether the graph is being created: there is no handle that knows how far that is."""
+        self._handle: Graph | None = None
+        self._published_before: str | None = None
 
     @property
     def output(self) -> CommandOutput:
@@ -95,7 +99,20 @@ class Settings:
         silence_libraries()
         with open_graph(self.place, durability=self.durability) as graph:
             self.writing = writing
+            self._handle = graph
             yield graph
+
+    def published_so_far(self) -> str | None:
+        """The commit that was published, whether the answer has said so yet or not."""
+        if self.published is None and self.writing and self._handle is not None:
+            newest = self._handle.published_commit_id
+            return newest if newest != self._published_before else None
+        return self.published
+
+    def start_over(self) -> None:
+        """Another input of the same process: what earlier ones published is not its own."""
+        self.writing, self.published = False, None
+        self._published_before = self._handle.published_commit_id if self._handle else None
 
     # -------------------------------------------------------- the person
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 from contextlib import suppress
 
 from omnigraph.clock import Clock
-from omnigraph.errors import AlreadyExistsError, OmnigraphError
+from omnigraph.errors import AlreadyExistsError, OmnigraphError, WriteInterrupted
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.ids import IdSource
+from omnigraph.interrupts import InterruptGate
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Durability, Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
+from omnigraph.manifest.store import ManifestStore, StagedHead
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.location import Location
 from omnigraph.write.plan import check_lineage_text
@@ -48,16 +50,28 @@ def initialise(
         raise _exists(location)
     repository.sync(store.files_of(staged))
     hit(FailPoint.INIT_BEFORE_MANIFEST)
+    try:
+        with InterruptGate() as gate:
+            gate.hold()
+            _create(repository, store, staged)
+    except KeyboardInterrupt as e:
+        # It waited for the answer, unless it was the second one.
+        commit_id = staged.snapshot.head.id
+        raise WriteInterrupted(commit_id, published=bool(repository.published) or None) from e
+    return repository
+
+
+def _create(repository: Repository, store: ManifestStore, staged: StagedHead) -> None:
     head = store.create(staged)
     if head is None:
-        raise _exists(location)
+        raise _exists(repository.location)
+    repository.published = head.snapshot.head.id
     hit(FailPoint.INIT_AFTER_MANIFEST)
     repository.sync([store.manifest_name(1)])
     repository.sync_root()
     with suppress(OmnigraphError):  # The graph exists; without a hint it is found by listing.
         store.write_hint(1)
     repository.branches.keep(Branch(MAIN, store, head, clock=repository.clock))
-    return repository
 
 
 def _genesis(repository: Repository, schema: AcceptedSchema, actor: str | None) -> Snapshot:

@@ -18,11 +18,13 @@ from omnigraph.errors import (
     ErrorKind,
     FormatError,
     OmnigraphError,
+    WriteInterrupted,
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.intents import finish_published_once
 from omnigraph.housekeeping.mirror import mirror_main
 from omnigraph.housekeeping.projection import is_due, project
+from omnigraph.interrupts import InterruptGate
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.repository import Repository
@@ -36,8 +38,12 @@ UNKNOWN_OUTCOMES_MAX = 3
 class Outcome:
     """What one write knows of the commits it sent."""
 
-    def __init__(self, branch: Branch, lineage: Lineage, operation_id: str) -> None:
+    def __init__(
+        self, branch: Branch, lineage: Lineage, operation_id: str, gate: InterruptGate
+    ) -> None:
         self._branch = branch
+        self._gate = gate
+        self._landed = False
         self._lineage = lineage
         self._id = operation_id
         self._sent = False
@@ -58,7 +64,21 @@ class Outcome:
 
     def sending(self) -> None:
         """From here on the commit may be there."""
+        self._gate.hold()
         self._sent = True
+
+    def landed(self) -> None:
+        """The commit is there."""
+        self._landed = True
+
+    def told(self) -> None:
+        """What became of the commit is known: an interrupt that waited for that comes now."""
+        self._gate.release()
+
+    def interrupted(self) -> WriteInterrupted:
+        """What is raised instead of an interrupt: it says what became of the write."""
+        published = True if self._landed else None if self.may_land else False
+        return WriteInterrupted(self._id, published=published)
 
     def resolve(
         self, base: Snapshot, failure: LostRaceError | OutcomeUnknownError
@@ -75,6 +95,7 @@ class Outcome:
                 raise
             raise self.unknown(e) from e
         if landed is not None:
+            self._landed = True
             return landed, True
         # While the version after our base is not taken, a commit that was sent can still take it:
         # absent now is not absent for good. Once it is taken the condition keeps ours out.
@@ -88,6 +109,8 @@ class Outcome:
             given_up = self._pending and self._unknown_count > UNKNOWN_OUTCOMES_MAX
             if refused or given_up:
                 raise failure.cause
+        if not self._pending:
+            self.told()
         # Asking a store again that stumbled is safe: of two commits for one version one wins.
         return newest, False
 

@@ -22,6 +22,7 @@ from dataclasses import replace
 from omnigraph.errors import CommitUnknownError, CorruptionError, OmnigraphError, StorageError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.intents import Lease, intent_name
+from omnigraph.interrupts import InterruptGate
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
@@ -44,8 +45,8 @@ from omnigraph.write.txn import WriteTxn
 def publish(repository: Repository, request: WriteRequest) -> Receipt:
     """Carry a write out, atomically, whatever others do. Writes of one handle take turns."""
     check_lineage_text(request.actor, request.message)
-    with repository.write_lock:
-        return _Operation(repository, request).run()
+    with repository.write_lock, InterruptGate() as gate:
+        return _Operation(repository, request, gate).run()
 
 
 def restate(
@@ -90,14 +91,14 @@ class _Operation:
     and after a lost race, and from there on the head is a value that is passed along.
     """
 
-    def __init__(self, repository: Repository, request: WriteRequest) -> None:
+    def __init__(self, repository: Repository, request: WriteRequest, gate: InterruptGate) -> None:
         self._repository = repository
         self._request = request
         self._branch: Branch = repository.branch(request.branch)
         self._id = repository.ids.ulid()
         self._stager = Stager(repository, self._id)
         self._preparation = Preparation(repository, self._branch, request, self._id, self._stager)
-        self._outcome = Outcome(self._branch, repository.lineage, self._id)
+        self._outcome = Outcome(self._branch, repository.lineage, self._id, gate)
         self._intent: Future[None] | None = None
         leased = Requires.LEASE in request.requires
         self._lease = Lease(repository.objects, self._id) if leased else None
@@ -106,6 +107,7 @@ class _Operation:
         """Publish, and leave nothing behind that is not needed."""
         try:
             receipt = self._run()
+            self._outcome.told()
             if receipt.commit is None and self._lease is not None:
                 self._end_lease()
                 self._repository.background.discard([intent_name(self._id)])
@@ -119,7 +121,13 @@ class _Operation:
             if may_land and isinstance(e, OmnigraphError) and not isinstance(e, CommitUnknownError):
                 raise self._outcome.unknown(e) from e
             raise
-        except BaseException:  # An interrupt waits for nothing; the intent stays as its trace.
+        except KeyboardInterrupt as e:
+            self._stager.forget_handles()
+            if not self._outcome.may_land:
+                # Files that are still being written are never seen, and a cleanup finds them.
+                self._drop_intent()
+            raise self._outcome.interrupted() from e
+        except BaseException:  # The end of the process waits for nothing; the intent stays.
             self._stager.forget_handles()
             raise
         finally:
@@ -127,11 +135,15 @@ class _Operation:
 
     def _drop_traces(self) -> None:
         """Nothing of this write will ever be seen: its intent and its files can go."""
+        self._drop_intent(*self._stager.leftovers)
+
+    def _drop_intent(self, *files: str) -> None:
+        """The write is given up: nothing has to wait for it."""
         if self._intent is None and self._lease is None:
             return
         self._end_lease()
         wait([self._intent] if self._intent is not None else [])
-        self._repository.background.discard([intent_name(self._id), *self._stager.leftovers])
+        self._repository.background.discard([intent_name(self._id), *files])
 
     def _end_lease(self) -> None:
         if self._lease is not None:
@@ -205,6 +217,7 @@ class _Operation:
         # From here on an error proves nothing: the commit may have arrived.
         self._outcome.sending()
         head = store.commit(txn.head, next_head)
+        self._outcome.landed()
         hit(FailPoint.PUBLISH_AFTER_COMMIT)
         for key, item in staged.items():
             self._repository.open_tables.keep(item.table, instead_of=txn.pin_of(work[key].type))
@@ -246,6 +259,7 @@ class _Operation:
     def _acknowledge(self, head: Head, attempts: int) -> Receipt:
         """The write is visible. From here on nothing may say that it is not."""
         self._branch.advance(head)
+        self._repository.published = self._id
         try:
             manifest = self._branch.store.manifest_name(head.snapshot.version)
             self._repository.sync([manifest])

@@ -56,8 +56,8 @@ def interact(
             return
         try:
             session.run(text)
-        except KeyboardInterrupt:
-            session.interrupted()
+        except KeyboardInterrupt as interrupt:
+            session.interrupted(interrupt)
 
 
 def open_history(environment: Mapping[str, str]) -> History:
