@@ -92,7 +92,7 @@ class Graph(Versions):
     @property
     def published_commit_id(self) -> str | None:
         """The newest commit that this handle has published, if any; known after it is closed."""
-        return self._known.published
+        return self._known.branches.published
 
     @property
     def schema(self) -> str:

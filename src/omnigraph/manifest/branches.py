@@ -108,6 +108,8 @@ class OpenBranches:
         # Held while the store is asked, so that a branch is opened once.
         self._opening = RLock()
         self._lock = Lock()
+        self.published: str | None = None
+        """The newest commit that this handle has published, on whichever branch."""
 
     def manifest(self, path: str) -> ManifestStore:
         """The manifest dataset of one life of a branch."""

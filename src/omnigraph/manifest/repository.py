@@ -61,8 +61,6 @@ class Repository:
         self.lineage = Lineage(self.branches.manifest)
         self.background = Background(self.objects)
         self.write_lock = RLock()
-        self.published: str | None = None
-        """The newest commit that was published by this handle."""
 
     @cached_property
     def sweeps(self) -> Sweeps:

@@ -81,6 +81,28 @@ class Target:
         return Target(branch=branch, commit=commit, tag=tag, version=version, at_us=at_us)
 
 
+_COMMIT_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.I)
+
+
+def check_new_name(name: str, what: str) -> None:
+    """Refuse a new name that would be read as something else: a commit, a version, a moment."""
+    target = Target.parse(name)
+    meaning = "the id of a commit" if _COMMIT_ID.fullmatch(name) else None
+    if target.version is not None:
+        meaning = f"version {target.version} of '{target.branch}'"
+    elif target.at_us is not None:
+        meaning = f"a moment of '{target.branch}'"
+    elif target.name is None:
+        meaning = f"a {name.partition(':')[0]} called '{name.partition(':')[2]}'"
+    if meaning is not None:
+        raise UsageError(
+            f"a {what} cannot be called '{name}': that means {meaning}",
+            hint="leave out what stands before ':' and from '@' on"
+            if target.name is None
+            else "choose another name",
+        )
+
+
 def _said(kind: str, name: str) -> Target | None:
     match kind:
         case "branch":

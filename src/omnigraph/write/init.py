@@ -57,7 +57,9 @@ def initialise(
     except KeyboardInterrupt as e:
         # It waited for the answer, unless it was the second one.
         commit_id = staged.snapshot.head.id
-        raise WriteInterrupted(commit_id, published=bool(repository.published) or None) from e
+        raise WriteInterrupted(
+            commit_id, published=bool(repository.branches.published) or None
+        ) from e
     return repository
 
 
@@ -65,7 +67,7 @@ def _create(repository: Repository, store: ManifestStore, staged: StagedHead) ->
     head = store.create(staged)
     if head is None:
         raise _exists(repository.location)
-    repository.published = head.snapshot.head.id
+    repository.branches.published = head.snapshot.head.id
     hit(FailPoint.INIT_AFTER_MANIFEST)
     repository.sync([store.manifest_name(1)])
     repository.sync_root()

@@ -259,7 +259,7 @@ class _Operation:
     def _acknowledge(self, head: Head, attempts: int) -> Receipt:
         """The write is visible. From here on nothing may say that it is not."""
         self._branch.advance(head)
-        self._repository.published = self._id
+        self._repository.branches.published = self._id
         try:
             manifest = self._branch.store.manifest_name(head.snapshot.version)
             self._repository.sync([manifest])
