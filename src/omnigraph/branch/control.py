@@ -44,6 +44,7 @@ from omnigraph.manifest.refs import (
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.store import Head, ManifestStore
+from omnigraph.manifest.targets import check_new_name
 from omnigraph.storage.objects import Objects
 from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
@@ -97,6 +98,7 @@ def create_branch(
 ) -> BranchInfo:
     """Make a branch that shows ``start``. Raises ``AlreadyExistsError`` if the name is taken."""
     name = check_branch_name(name)
+    check_new_name(name, "branch")
     check_lineage_text(actor, description)
     if name == MAIN:
         raise _exists(name)
@@ -198,6 +200,7 @@ def delete_branch(
 def rename_branch(repository: Repository, name: str, new_name: str) -> BranchInfo:
     """Give a branch another name. It stays the same branch; running writes go on."""
     name, new_name = check_branch_name(name), check_branch_name(new_name)
+    check_new_name(new_name, "branch")
     if name == MAIN or new_name == MAIN:
         raise UsageError("main keeps its name", hint="create a branch from it instead")
     if name == new_name:

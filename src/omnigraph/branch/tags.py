@@ -13,7 +13,7 @@ from omnigraph.manifest.refs import (
 )
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.manifest.targets import tag_not_found
+from omnigraph.manifest.targets import check_new_name, tag_not_found
 from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
 
@@ -46,6 +46,7 @@ def create_tag(
 ) -> Tag:
     """Name the commit that made a snapshot. Raises ``AlreadyExistsError`` if the name is taken."""
     name = check_tag_name(name)
+    check_new_name(name, "tag")
     check_lineage_text(actor, message)
     tag = Tag(
         name=name,

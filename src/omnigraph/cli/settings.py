@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from omnigraph.cli.interrupts import answered, silence_libraries
 from omnigraph.cli.meter import Meter, MeterUnit
 from omnigraph.cli.output import CommandOutput, JsonOutput, TextOutput
 from omnigraph.cli.streams import STDOUT, is_terminal, stdout_writer, whole_file
-from omnigraph.errors import UsageError
+from omnigraph.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
@@ -97,7 +98,12 @@ class Settings:
         from omnigraph.api.opening import open as open_graph
 
         silence_libraries()
-        with open_graph(self.place, durability=self.durability) as graph:
+        try:
+            opened = open_graph(self.place, durability=self.durability)
+        except NotFoundError as e:
+            e.hint = swapped(self.place) or e.hint
+            raise
+        with opened as graph:
             self.writing = writing
             self._handle = graph
             yield graph
@@ -125,6 +131,23 @@ class Settings:
         if not click.confirm(question, err=True):
             self.output.notice("nothing was changed")
             raise click.exceptions.Exit(FAILURE)
+
+
+def swapped(place: str) -> str | None:
+    """A hint if another argument is the graph, where the one that should be is none."""
+    context = click.get_current_context(silent=True)
+    if context is None or "://" in place or Path(place).is_dir():
+        return None
+    from omnigraph.manifest.snapshot import MAIN_PATH
+
+    named = [p.name for p in context.command.params if isinstance(p, click.Argument) and p.name]
+    words = [w for name in named if isinstance(w := context.params.get(name), str)]
+    graphs = [w for w in words if w != place and ("://" in w or (Path(w) / MAIN_PATH).is_dir())]
+    if place not in words or not graphs:
+        return None
+    found = {place: graphs[0], graphs[0]: place}
+    meant = shlex.join([found.get(word, word) for word in words])
+    return f"did you mean: {context.command_path} {meant}"
 
 
 def needs_yes(what: str, why: str) -> UsageError:
