@@ -6,7 +6,7 @@ and control characters in it are shown escaped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -30,6 +30,8 @@ from omnigraph.errors import (
 
 _UNPUBLISHED = "nothing was published"
 _UNCHANGED = "nothing was changed"
+_PLACES_MAX = 5
+"""So many lines are named in which the same is wrong."""
 
 
 class CommandLineError(UsageError):
@@ -99,7 +101,9 @@ def _lines(error: OmnigraphError) -> list[str]:
         case ConstraintError():
             more = error.total - len(error.violations)
             rest = [f"… and {more:,} more"] if more > 0 else []
-            return [one_line(str(v)) for v in error.violations] + rest
+            return (
+                _grouped([(str(v), v.message, v.source, v.line) for v in error.violations]) + rest
+            )
         case MigrationError():
             lines = [f"  {one_line(line)}" for line in error.lines]
             return [f"{error.summary}; {_UNCHANGED}", *lines]
@@ -128,10 +132,35 @@ def diagnostic_lines(source_name: str, diagnostic: Diagnostic) -> list[str]:
 def _problems(error: InputError) -> list[str]:
     from omnigraph.input.problems import Problem
 
-    problems = error.details["problems"]
-    lines = [one_line(str(Problem(**p))) for p in problems]
+    problems = [Problem(**p) for p in error.details["problems"]]
+    lines = _grouped([(str(p), p.message, p.source, p.line) for p in problems])
     stopped = error.details.get("stopped")
     return [*lines, f"stopped reading after {len(problems):,} problems"] if stopped else lines
+
+
+def _grouped(found: Sequence[tuple[str, str, str | None, int | None]]) -> list[str]:
+    """A line for each finding; those that say the same of other lines of a source share one.
+
+    A finding is given as its text, and what that is made of: message, source and line.
+    """
+    alike: dict[tuple[str, str | None], list[int | None]] = {}
+    texts: dict[tuple[str, str | None], str] = {}
+    for text, message, source, line in found:
+        texts.setdefault((message, source), text)
+        alike.setdefault((message, source), []).append(line)
+    return [one_line(text) + _also(alike[key][1:]) for key, text in texts.items()]
+
+
+def _also(lines: Sequence[int | None]) -> str:
+    """How often the same was found besides, and where."""
+    if not lines:
+        return ""
+    places = [f"{line:,}" for line in lines if line is not None]
+    if len(places) < len(lines):
+        return f" ({len(lines) + 1:,} times)"
+    more = len(places) - _PLACES_MAX
+    shown = ", ".join(places[:_PLACES_MAX]) + (f" and {more:,} more" if more > 0 else "")
+    return f" (also in line{'s' if len(places) > 1 else ''} {shown})"
 
 
 def _is_refusal(error: OmnigraphError) -> bool:

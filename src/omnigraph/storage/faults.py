@@ -57,10 +57,16 @@ _RULES = (
     ),
     _FaultRule(
         kind=ErrorKind.STORAGE_DENIED,
+        pattern=r"os error 13\b|os error 30\b|os error 1\b|errno 13\b|errno 30\b|errno 1\b"
+        r"|read-only file system",
+        says="access denied",
+        hint="check who owns the folder, its permissions, and whether its disk can be written to",
+    ),
+    _FaultRule(
+        kind=ErrorKind.STORAGE_DENIED,
         pattern=r"code: 40[13]\b|40[13] (?:forbidden|unauthorized)|AccessDenied|access denied"
         r"|lacked the necessary privileges|InvalidAccessKeyId"
-        r"|SignatureDoesNotMatch|permission denied|PermissionDenied|Unauthenticated|ExpiredToken"
-        r"|os error 13|read-only file system|os error 30",
+        r"|SignatureDoesNotMatch|permission denied|PermissionDenied|Unauthenticated|ExpiredToken",
         says="access denied",
         hint="check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) "
         "or the permissions of the folder",

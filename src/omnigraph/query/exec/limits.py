@@ -40,13 +40,20 @@ class Limits:
             timeout_s = _from_environment(TIMEOUT_VARIABLE, None)
         if memory_bytes is None:
             memory_bytes = whole_from_environment(MEMORY_VARIABLE, MEMORY_DEFAULT)
-        if timeout_s is not None and not timeout_s > 0:
-            raise UsageError(f"the timeout is {timeout_s} s", hint="give a number above 0")
+        if timeout_s is not None and (not _is_number(timeout_s) or not timeout_s > 0):
+            shown = timeout_s if _is_number(timeout_s) else repr(timeout_s)
+            raise UsageError(f"the timeout is {shown} s", hint="give a number above 0")
+        if not _is_number(memory_bytes):
+            raise UsageError(f"the memory limit is {memory_bytes!r}", hint="give a number of bytes")
         if memory_bytes <= 0:
             raise UsageError(
                 f"the memory limit is {memory_bytes} bytes", hint="give a number above 0"
             )
         return Limits(timeout_s=timeout_s, memory_bytes=memory_bytes)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _from_environment(name: str, default: float | None) -> float | None:
