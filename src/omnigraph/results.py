@@ -260,10 +260,11 @@ class Dataset:
 
     entity_kind: str
     type_name: str
-    dataset_path: str
+    dataset_path: str | None
+    """Where every Lance program finds main's newest rows, from the root of the graph; None for
+    another branch, and while the type has never had a row."""
     published_dataset_version: int | None
     """None while the type has never had a row."""
-    native_dataset_branch: str | None
     entity_count: int
 
     def to_dict(self) -> dict[str, Any]:

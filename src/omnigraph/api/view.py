@@ -26,6 +26,7 @@ from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType, type_named
 from omnigraph.storage.location import locate
+from omnigraph.storage.mirror import mirror_path
 
 if TYPE_CHECKING:
     from omnigraph.query.engine import Explanation, QueryEngine
@@ -276,9 +277,8 @@ class SnapshotView:
         return Dataset(
             entity_kind=graph_type.kind,
             type_name=graph_type.name,
-            dataset_path=graph_type.table_path,
+            dataset_path=mirror_path(graph_type.name) if pin and self.branch == MAIN else None,
             published_dataset_version=pin.name.version if pin else None,
-            native_dataset_branch=None,
             entity_count=pin.row_count if pin else 0,
         )
 

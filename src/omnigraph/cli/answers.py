@@ -73,6 +73,24 @@ class Verbatim(ABC):
         """All of it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said(Verbatim):
+    """What ``--help`` and ``--version`` say."""
+
+    words: str
+    facts: dict[str, str]
+    """For programs, which get one document from every command."""
+
+    @property
+    def text(self) -> str:
+        """As people read it."""
+        return self.words
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts and the text."""
+        return {**self.facts, "text": self.words}
+
+
 @dataclass(frozen=True, slots=True)
 class Remark(Verbatim):
     """A line or a few for the person at the shell."""

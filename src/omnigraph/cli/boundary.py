@@ -22,7 +22,13 @@ from omnigraph.cli.failure import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OK, USAG
 from omnigraph.cli.interrupts import answered
 from omnigraph.cli.settings import Settings
 from omnigraph.cli.streams import finish, silence, write_error
-from omnigraph.errors import ErrorKind, InternalError, OmnigraphError, WriteInterrupted
+from omnigraph.errors import (
+    ErrorKind,
+    InternalError,
+    OmnigraphError,
+    UsageError,
+    WriteInterrupted,
+)
 
 TRACEBACK_VARIABLE = "OMNIGRAPH_TRACEBACK"
 
@@ -74,6 +80,9 @@ class App(click.Group):
         except OmnigraphError as e:
             return report(e, settings)
         except NoArgsIsHelpError as e:
+            if settings.json:
+                hint = f"'{e.ctx.command_path} --help' lists what there is"
+                return report(UsageError("no command is named", hint=hint), settings)
             write_error(e.format_message() + "\n")
             return USAGE
         except click.ClickException as e:

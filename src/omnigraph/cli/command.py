@@ -20,9 +20,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from omnigraph.cli.answers import Said
 from omnigraph.cli.options import STORE_VARIABLE, all_of, text_argument, text_option
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import write_text
 from omnigraph.errors import UsageError
 
 Function = Callable[..., Any]
@@ -136,7 +136,8 @@ def _set_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        write_text(ctx.get_help() + "\n")
+        shown = Said(words=ctx.get_help() + "\n", facts={"command": ctx.command_path})
+        ctx.ensure_object(Settings).output.show(shown)
         ctx.exit()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from omnigraph.cli.answers import Release
+from omnigraph.cli.answers import Release, Said
 from omnigraph.cli.boundary import App
 from omnigraph.cli.command import HELP_NAMES, command, common_options, examples, json_option
 from omnigraph.cli.commands.branches import branch_group, tag_group
@@ -37,7 +37,6 @@ from omnigraph.cli.commands.upkeep import (
 )
 from omnigraph.cli.interrupts import own
 from omnigraph.cli.settings import Settings
-from omnigraph.cli.streams import write_text
 
 _PARTS = ("pylance", "pyarrow")
 
@@ -46,7 +45,8 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
     if value and not ctx.resilient_parsing:
         from omnigraph.version import __version__
 
-        write_text(f"omnigraph {__version__}\n")
+        shown = Said(words=f"omnigraph {__version__}\n", facts={"version": __version__})
+        ctx.ensure_object(Settings).output.show(shown)
         ctx.exit()
 
 

@@ -18,9 +18,9 @@ from omnigraph.cli.options import (
     text_option,
     types_option,
 )
-from omnigraph.cli.settings import Settings
-from omnigraph.cli.sources import StateAsked, schema_source, state_options
-from omnigraph.cli.streams import STDOUT
+from omnigraph.cli.settings import Settings, needs_yes
+from omnigraph.cli.sources import STDIN, StateAsked, schema_source, state_options
+from omnigraph.cli.streams import STDOUT, one_line
 from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,13 +40,24 @@ if TYPE_CHECKING:
 )
 @actor_option
 @durability_option
-def init_command(settings: Settings, schema: str, actor: str | None) -> None:
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Do not ask if the folder is not empty; required without a terminal.",
+)
+def init_command(settings: Settings, schema: str, actor: str | None, yes: bool) -> None:
     """Create a graph with a schema.
 
     The schema is checked first; with a finding in it nothing is created. A graph that is there
     already is never touched.
     """
     source = schema_source(schema, settings)
+    if not yes and _holds_other_things(settings.place):
+        if schema == STDIN or not settings.can_ask():
+            raise needs_yes(f"a graph in {settings.place}", "the folder is not empty")
+        settings.ask(
+            f"{one_line(settings.place)} is not empty. Create a graph among what is there?"
+        )
 
     from omnigraph.api.opening import init
 
@@ -54,6 +65,20 @@ def init_command(settings: Settings, schema: str, actor: str | None) -> None:
     with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
         view = graph.snapshot()
         settings.show(Created(uri=graph.uri, view=view), view.commit)
+
+
+def _holds_other_things(place: str) -> bool:
+    """Whether a folder on this machine has content that is not of a graph."""
+    from omnigraph.manifest.snapshot import MAIN_PATH
+    from omnigraph.storage.location import locate
+
+    folder = locate(place).local_path
+    try:
+        names = {entry.name for entry in folder.iterdir()} if folder is not None else set[str]()
+    except OSError:  # It is not there, or no folder: creating the graph says so.
+        return False
+    # Schemas are what an init leaves that was cut off: it can simply be repeated.
+    return MAIN_PATH not in names and not names <= {"_schema"}
 
 
 @command(
