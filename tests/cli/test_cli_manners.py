@@ -131,6 +131,7 @@ def test_equal_findings_share_a_line(empty_graph: Path, tmp_path: Path) -> None:
 def test_a_snapshot_names_what_plain_lance_opens(graph: Path) -> None:
     import lance
 
+    ok("repair", graph, "--confirm")
     shown = {d["type_name"]: d for d in answer("snapshot", graph)["datasets"]}
     port = shown["Port"]
     assert set(port) == {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import lance
@@ -19,6 +21,7 @@ def mirror(graph: Path) -> lance.LanceDataset:
 
 
 def test_nothing_to_do(graph: Path) -> None:
+    ok("repair", graph, "--confirm")
     assert ok("repair", graph).stdout == "Nothing to do: no other program changed 3 tables\n"
     assert ok("repair", graph, "--confirm", "--quiet").stdout == ""
 
@@ -90,3 +93,42 @@ def test_indexes_of_another_lineage_are_told_and_replaced(
     assert [commit["actor_id"] for commit in done["commits"]] == ["omnigraph:repair:indexes"]
     assert ok("repair", place).stdout.startswith("Nothing to do")
     assert ok("check", place, "--full").stdout.startswith("Whole: 2 branches")
+
+
+def test_a_moved_graph_says_so_until_its_mirrors_are_made_anew(graph: Path, tmp_path: Path) -> None:
+    ok("repair", graph, "--confirm")
+    assert "mirrors:" in ok("status", graph).stdout
+    assert answer("status", graph)["mirror"]["made_at"] is None
+    moved = graph.rename(tmp_path / "moved")
+    shown = answer("status", moved)["mirror"]
+    assert (shown["made_at"], shown["behind"]) == (str(graph), ["CallsAt", "Port", "Vessel"])
+    said = ok("status", moved).stdout
+    assert f"refer to {graph}: the graph was moved or copied" in said
+    assert "omnigraph repair --confirm" in said
+    found = run("check", moved, "--json")
+    codes = {f["code"] for f in json.loads(found.stdout)["findings"]}
+    assert (found.exit_code, codes) == (1, {"mirror"})
+    tables = "node:Vessel, node:Port, edge:CallsAt"
+    assert ok("repair", moved).stdout == (
+        f"--confirm makes anew 3 mirrors for other programs: {tables}\n"
+    )
+    assert ok("repair", moved, "--confirm").stdout == (
+        f"Made anew 3 mirrors for other programs: {tables}\n"
+    )
+    assert lance.dataset(str(moved / "tables" / "Port.lance")).count_rows() == 1
+    assert ok("repair", moved, "--confirm").stdout.startswith("Nothing to do")
+    assert answer("status", moved)["mirror"]["made_at"] is None
+    ok("check", moved)
+
+
+def test_the_next_write_of_a_copy_makes_all_of_its_mirrors_anew(
+    graph: Path, tmp_path: Path
+) -> None:
+    ok("repair", graph, "--confirm")
+    copy = Path(shutil.copytree(graph, tmp_path / "copy"))
+    ok("mutate", copy, "-e", 'update Port set { berths: 3 } where code = "AAR"')
+    assert answer("status", copy)["mirror"]["behind"] == []
+    shutil.rmtree(graph)
+    for name in ("Vessel", "Port", "CallsAt"):
+        lance.dataset(str(copy / "tables" / f"{name}.lance")).to_table()
+    ok("check", copy)

@@ -174,7 +174,7 @@ def template(folder: Path) -> Path:
 
 def copy_of(folder: Path, place: Path) -> str:
     """A graph of one's own."""
-    shutil.copytree(template(folder), place)
+    shutil.copytree(template(folder), place, ignore=shutil.ignore_patterns("tables"))
     return str(place)
 
 

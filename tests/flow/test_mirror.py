@@ -510,3 +510,13 @@ def test_a_version_that_was_rebased_is_not_created(graph: omnigraph.Graph) -> No
 
     assert graph._repository.mirror.make(path, now).state is MirrorState.DRIFTED
     assert lance.dataset(commits[0].uri).version == commits[0].version == before + 1
+
+
+def test_mirrors_have_no_indexes(tmp_path: Path) -> None:
+    with omnigraph.init(
+        tmp_path / "d", "node Doc { name: String @key  text: String @index }"
+    ) as graph:
+        graph.load([{"type": "Doc", "data": {"name": "a", "text": "b"}}])
+        graph.build_indexes()
+        graph.upkeep.mirror()
+        assert plain(graph, "Doc").describe_indices() == []

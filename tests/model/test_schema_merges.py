@@ -55,7 +55,7 @@ class Template:
     def world(self) -> World:
         self._cells += 1
         place = self.place.parent / f"cell{self._cells}"
-        shutil.copytree(self.place, place)
+        shutil.copytree(self.place, place, ignore=shutil.ignore_patterns("tables"))
         start = Commit(self.state, Commit(State(self.schema)))
         return World(omnigraph.open(place), {"main": start, "work": start})
 

@@ -21,7 +21,7 @@ from omnigraph.storage.mirror import FOLDER, MirrorHead, MirrorState, mirror_pat
 from omnigraph.storage.tables import Table
 
 RECORD = f"{FOLDER}/_shown.json"
-AS_OF = "as of"
+AS_OF, MADE_AT = "as of", "made at"
 """Beside names of types, of which none has a space."""
 THREADS = 8
 
@@ -63,13 +63,15 @@ class MirrorAge:
     """Types whose newest state is not there yet."""
     as_of_us: int | None
     """When they were last brought up to date, if that is known."""
+    made_at: str | None = None
+    """Where the graph was then, if it was moved or copied since: that is what they refer to."""
 
 
 def mirror_age(repository: Repository) -> MirrorAge:
     """How old the mirrors are; from what was noted down."""
     noted, pins = _noted(repository), _pins(repository)
     behind = [n for n, pin in pins.items() if noted.shown.get(n) != pin.name.manifest]
-    return MirrorAge(behind=tuple(sorted(behind)), as_of_us=noted.as_of_us)
+    return MirrorAge(behind=tuple(sorted(behind)), as_of_us=noted.as_of_us, made_at=noted.elsewhere)
 
 
 def _pins(repository: Repository) -> dict[str, TablePin]:
@@ -90,8 +92,10 @@ def _each(repository: Repository, names: list[str]) -> list[MirrorHead]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Noted:
     shown: Mapping[str, str]
-    """The manifest that the mirror of each type showed last."""
+    """The manifest that the mirror of each type showed last; empty if that was elsewhere."""
     as_of_us: int | None = None
+    elsewhere: str | None = None
+    """Where the graph was, if mirrors refer to another place."""
 
 
 def _noted(repository: Repository) -> _Noted:
@@ -106,7 +110,18 @@ def _noted(repository: Repository) -> _Noted:
     as_of = found.get(AS_OF)
     # A name becomes a path: what no type can be called is not looked for.
     shown = {k: v for k, v in found.items() if k.isidentifier()}
-    return _Noted(shown=shown, as_of_us=as_of if isinstance(as_of, int) else None)
+    # Lance knows no relative base paths: where the graph was moved to, no mirror is of any use.
+    made_at = found.get(MADE_AT)
+    elsewhere = str(made_at) if made_at not in (None, _root(repository)) else None
+    if elsewhere is not None:
+        shown = dict.fromkeys(shown, "")
+    as_of_us = as_of if isinstance(as_of, int) else None
+    return _Noted(shown=shown, as_of_us=as_of_us, elsewhere=elsewhere)
+
+
+def _root(repository: Repository) -> str:
+    """The place of a graph as its mirrors spell it."""
+    return repository.location.table_uri("").rstrip("/")
 
 
 def _note(repository: Repository, noted: _Noted, heads: dict[str, MirrorHead]) -> None:
@@ -118,5 +133,8 @@ def _note(repository: Repository, noted: _Noted, heads: dict[str, MirrorHead]) -
             notes[name] = head.shown.manifest
     if notes != noted.shown:
         notes[AS_OF] = repository.clock.now_us()
+        # Those that could not be made anew stay noted as being elsewhere.
+        unsure = noted.elsewhere is not None and "" in notes.values()
+        notes[MADE_AT] = noted.elsewhere if unsure and noted.elsewhere else _root(repository)
         content = json.dumps(notes, separators=(",", ":"), sort_keys=True)
         repository.objects.put(RECORD, content.encode())

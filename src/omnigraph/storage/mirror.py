@@ -66,6 +66,8 @@ class MirrorHead:
     state: MirrorState
     shown: TableVersion | None = None
     """What it shows; None if it is not one of ours."""
+    elsewhere: str | None = None
+    """The table that it refers to, if that is at another place: the graph was moved, or copied."""
 
 
 def mirror_path(type_name: str) -> str:
@@ -121,7 +123,8 @@ def mirror_head(location: Location, path: str, shown: TableVersion) -> MirrorHea
             state = MirrorState.CURRENT
         else:
             state = MirrorState.LAGGING
-        return MirrorHead(version=mirror.version, state=state, shown=found)
+        elsewhere = _elsewhere(mirror, location) if found is not None else None
+        return MirrorHead(version=mirror.version, state=state, shown=found, elsewhere=elsewhere)
 
 
 class Mirror:
@@ -258,6 +261,13 @@ class Mirror:
 
 def _newest(names: Iterable[str]) -> int:
     return max((v for v in map(version_of, names) if v is not None), default=0)
+
+
+def _elsewhere(mirror: LanceDataset, location: Location) -> str | None:
+    """What a mirror refers to, if that is not below the root of the graph."""
+    found = mirror.base_paths().get(_BASE)
+    inside = found is None or found.path.startswith(location.table_uri(""))
+    return None if inside else found.path
 
 
 def _refers_to(mirror: LanceDataset, base: str) -> bool:

@@ -51,7 +51,7 @@ class Finding:
 
     code: str
     """name, ref, tag, lineage, schema, table, file, count, read, duplicate_id, endpoint, rule,
-    drift, intent or index"""
+    drift, mirror, intent or index"""
     where: str
     message: str
     remedy: str
@@ -313,6 +313,9 @@ class _Check:
             if head.version is None:
                 message = f"{path} cannot be read"
             self._report("drift", where, message, "see 'omnigraph repair'")
+        elif head.elsewhere is not None:
+            message = f"{path} refers to {head.elsewhere}: the graph was moved or copied"
+            self._report("mirror", where, message, "run 'omnigraph repair --confirm'")
 
     def _indexes(self, states: list[tuple[str, Snapshot]]) -> None:
         with self._reporting("index", "indexes", RESTORE):

@@ -128,6 +128,9 @@ class RepairReport:
     """Names of branches that did not say what they should."""
     edges: tuple[EdgeRepair, ...] = ()
     """Edges that lead nowhere, on any branch."""
+    mirrors: tuple[str, ...] = ()
+    """Tables whose mirrors were not what the graph shows, without another program's doing: they
+    lagged, or referred to where the graph was. With ``confirm`` they were made anew."""
 
     @property
     def drifted(self) -> tuple[TableRepair, ...]:
@@ -147,7 +150,8 @@ class RepairReport:
         """As ``repair --json`` shows it."""
         parts = ("tables", "commits", "indexes", "names", "edges")
         listed = {part: [item.to_dict() for item in getattr(self, part)] for part in parts}
-        return {"uri": self.uri, "confirmed": self.confirmed, **listed}
+        mirrors = list(self.mirrors)
+        return {"uri": self.uri, "confirmed": self.confirmed, **listed, "mirrors": mirrors}
 
 
 def repair(
@@ -207,12 +211,14 @@ class _Repair:
         self._types = types
         self._histories: dict[str, ForeignHistory] = {}
         self._commits: list[GraphCommit] = []
+        self._stale: list[str] = []
 
     def run(self, confirm: bool) -> RepairReport:
         snapshot = self._repository.head(MAIN).snapshot
         catalog = self._repository.schema(snapshot.schema_hash).catalog
         types = [t for t in named_types(catalog, self._types) if t.table_key in snapshot.pins]
         tables = [self._look(snapshot.pins[t.table_key]) for t in types]
+        stale = tuple(self._stale)
         if confirm:
             found = list(zip(types, tables, strict=True))
             tables = [self._settled(*one) for one in found]
@@ -235,6 +241,7 @@ class _Repair:
             tables=tuple(tables),
             commits=(*self._commits, *commits),
             indexes=tuple(indexes),
+            mirrors=stale,
         )
 
     def _look(self, pin: TablePin) -> TableRepair:
@@ -249,6 +256,8 @@ class _Repair:
             lance_head_version=head.version,
         )
         if head.state is not MirrorState.DRIFTED:
+            if head.state is MirrorState.LAGGING:
+                self._stale.append(pin.table_key)
             return found
         found = replace(found, classification=DriftKind.UNVERIFIABLE, action=RepairAction.PREVIEW)
         try:

@@ -107,7 +107,11 @@ class GraphStatus:
             "cleanups": self.cleanups,
             "pending": [intent.to_dict() for intent in self.pending],
             "put_aside": list(self.put_aside),
-            "mirror": {"behind": list(self.mirror.behind), "as_of": self.mirror.as_of_us},
+            "mirror": {
+                "behind": list(self.mirror.behind),
+                "as_of": self.mirror.as_of_us,
+                "made_at": self.mirror.made_at,
+            },
             "advice": list(self.advice),
         }
 
@@ -127,6 +131,7 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
     types = _types(repository, snapshot, sizes)
     pending = tuple(pending_intents(repository))
     put_aside = tuple(quarantined(repository))
+    mirror = mirror_age(repository)
     return GraphStatus(
         uri=repository.location.uri,
         snapshot=snapshot,
@@ -138,8 +143,12 @@ def status(repository: Repository, branch: str = MAIN) -> GraphStatus:
         versions=versions,
         pending=pending,
         put_aside=put_aside,
-        mirror=mirror_age(repository),
-        advice=(*_left_behind(repository, snapshot), *_advice(types, versions, pending, put_aside)),
+        mirror=mirror,
+        advice=(
+            *_moved(mirror),
+            *_left_behind(repository, snapshot),
+            *_advice(types, versions, pending, put_aside),
+        ),
     )
 
 
@@ -168,6 +177,12 @@ def _types(
             )
         )
     return tuple(found)
+
+
+def _moved(mirror: MirrorAge) -> list[str]:
+    if mirror.made_at is None:
+        return []
+    return ["omnigraph repair --confirm  other programs find the tables of the old place"]
 
 
 def _left_behind(repository: Repository, snapshot: Snapshot) -> list[str]:

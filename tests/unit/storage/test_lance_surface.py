@@ -349,3 +349,26 @@ def test_a_manifest_says_how_high_the_numbers_of_files_have_been(staging: Stagin
     assert [f.fragment_id for f in dataset.get_fragments()] == [0, 1]
     assert highest_fragment(dataset) == 3
     assert highest_fragment(alone(staging, dataset)) == 3
+
+
+def test_a_relative_base_path_is_resolved_against_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So mirrors have absolute ones, and say for which place they were made (ADR 0017)."""
+    monkeypatch.chdir(tmp_path)
+    table = lance.write_dataset(pa.table({"x": [1, 2]}), "table")
+    base = lance.DatasetBasePath("table", name="t", is_dataset_root=True, id=1)
+    made = lance.LanceDataset.commit(
+        "mirror", lance.LanceOperation.Overwrite(table.lance_schema, [], initial_bases=[base])
+    )
+    fragment = table.get_fragments()[0].metadata
+    for file in fragment.files:
+        file.base_id = 1
+    lance.LanceDataset.commit(
+        made, lance.LanceOperation.Append([fragment]), read_version=made.version
+    )
+    assert lance.dataset(str(tmp_path / "mirror")).to_table().num_rows == 2
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises((OSError, ValueError), match="Not found"):
+        lance.dataset(str(tmp_path / "mirror")).to_table()

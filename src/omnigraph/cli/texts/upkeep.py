@@ -92,6 +92,8 @@ def _mirrors(age: MirrorAge) -> str:
     """What a program finds that opens the tables with Lance alone."""
     if not age.behind:
         return "up to date"
+    if age.made_at is not None:
+        return f"refer to {one_line(age.made_at)}: the graph was moved or copied"
     if age.as_of_us is None:
         return f"not made yet: {_names(age.behind)}"
     return f"behind main since {when_text(age.as_of_us)}: {_names(age.behind)}"
@@ -363,7 +365,12 @@ def repaired(report: RepairReport, look: TextLook) -> Iterator[Line]:
     """Everything that was found, with what happened to it."""
     if look.quiet and not report.refused:
         return
-    if not (report.drifted or report.indexes or report.names or report.edges):
+    if report.mirrors:
+        mirrors = count_text(len(report.mirrors), "mirror")
+        done = "Made anew" if report.confirmed else "--confirm makes anew"
+        style = "green" if report.confirmed else "bold"
+        yield [(f"{done} ", style), f"{mirrors} for other programs: {_names(report.mirrors)}"]
+    elif not (report.drifted or report.indexes or report.names or report.edges):
         tables = count_text(len(report.tables), "table")
         yield [("Nothing to do", "bold"), f": no other program changed {tables}"]
     width = max((len(table.type_key) for table in report.drifted), default=0)
