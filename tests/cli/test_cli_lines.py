@@ -49,8 +49,10 @@ def test_values_in_several_problems(graph: Path) -> None:
     line = '{"type":"Port","data":{"code":"X","name":"p","berths":"x\\ny","b\\nc":1}}'
     said = run("load", graph, *LOAD, stdin=f"{line}\n{line}")
     first, *rest = said.stderr.splitlines()
-    assert first == f"error: {len(rest)} problems in the data; nothing was published"
-    assert all(text.startswith("  <stdin>:") for text in rest)
+    assert first == "error: 4 problems in the data; nothing was published"
+    assert len(rest) == 2
+    assert all(text.startswith("  <stdin>:1: ") for text in rest)
+    assert all(text.endswith(" (also in line 2)") for text in rest)
 
 
 def test_names_of_files_and_graphs(graph: Path, tmp_path: Path) -> None:

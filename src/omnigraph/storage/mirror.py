@@ -266,8 +266,9 @@ def _newest(names: Iterable[str]) -> int:
 def _elsewhere(mirror: LanceDataset, location: Location) -> str | None:
     """What a mirror refers to, if that is not below the root of the graph."""
     found = mirror.base_paths().get(_BASE)
-    inside = found is None or found.path.startswith(location.table_uri(""))
-    return None if inside else found.path
+    if found is None or found.path.startswith(location.table_uri("")):
+        return None
+    return found.path
 
 
 def _refers_to(mirror: LanceDataset, base: str) -> bool:
