@@ -190,10 +190,10 @@ def test_schema_show_is_the_text_as_given(graph: Path) -> None:
 def test_version() -> None:
     release, formats = ok("version").stdout.splitlines()
     assert release == f"omnigraph {omnigraph.__version__}"
-    assert formats == "graph formats: reads 1, 2; writes 2"
+    assert formats == "graph formats: reads 1, 2, 3; writes 3"
     assert ok("--version").stdout == f"omnigraph {omnigraph.__version__}\n"
     shown = answer("version")
-    assert (shown["formats_read"], shown["format_written"]) == ([1, 2], 2)
+    assert (shown["formats_read"], shown["format_written"]) == ([1, 2, 3], 3)
     assert {"version", "python", "pylance", "pyarrow"} < set(shown)
 
 

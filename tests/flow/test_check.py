@@ -203,6 +203,6 @@ def test_status_counts(graph: omnigraph.Graph) -> None:
         publish.restate(
             graph._repository,
             graph._repository.branch("main"),
-            lambda snapshot, age=age: replace(snapshot, swept=age + 1),
+            lambda snapshot, age=age: snapshot.saying(swept=age + 1),
         )
     assert any("omnigraph cleanup" in advice for advice in graph.upkeep.status().advice)

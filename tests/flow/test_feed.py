@@ -562,7 +562,7 @@ def test_a_forged_position_is_refused(graph: omnigraph.Graph) -> None:
 @pytest.fixture
 def short_windows(monkeypatch: pytest.MonkeyPatch) -> int:
     """Snapshots carry few commits, so that a short history is a long one."""
-    for module in ("manifest.codec", "write.next_snapshot", "branch.feed.line"):
+    for module in ("manifest.codec", "branch.feed.line"):
         monkeypatch.setattr(f"omnigraph.{module}.COMMITS_MAX", 3)
     return 3
 

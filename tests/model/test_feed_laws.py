@@ -198,7 +198,7 @@ sizes = st.fixed_dictionaries(
 @contextmanager
 def history(steps: list[Step], window: int) -> Iterator[History]:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as root:
-        for module in ("manifest.codec", "write.next_snapshot", "branch.feed.line"):
+        for module in ("manifest.codec", "branch.feed.line"):
             patch.setattr(f"omnigraph.{module}.COMMITS_MAX", window)
         with omnigraph.init(root, SCHEMA, clock=ManualClock()) as graph:
             made = History(graph)

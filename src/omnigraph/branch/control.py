@@ -117,8 +117,9 @@ def create_branch(
         branch=name,
         path=ref.manifest_path,
         version=1,
-        rewound_at=0,
+        facts=replace(start.facts, rewound_at=0),
         format=graph_format.FORMAT,
+        steps=(),
     )
     staged = store.stage_first(first)
     if staged is not None:
@@ -157,7 +158,7 @@ def _take_back(repository: Repository, ref: BranchRef, head: Head) -> None:
     with suppress(OmnigraphError):  # If its first version is gone, nothing of it seems to live.
         made = repository.branches.of(ref, head)
         made.refresh()
-        _restate(repository, made, lambda snapshot: replace(snapshot, deleted=True))
+        _restate(repository, made, lambda snapshot: snapshot.saying(deleted=True))
     end_branch_ref(repository.objects, ref)
 
 
@@ -181,7 +182,7 @@ def delete_branch(
                 hint="it was written to meanwhile: look at it before you delete it",
                 details={"expected": expected_commit, "actual": snapshot.head.id},
             )
-        return replace(snapshot, deleted=True)
+        return snapshot.saying(deleted=True)
 
     try:
         _restate(repository, branch, ended)

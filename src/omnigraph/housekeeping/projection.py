@@ -43,8 +43,8 @@ _COLUMNS = pa.schema(
 
 
 def is_due(snapshot: Snapshot) -> bool:
-    """Whether the commit that made a snapshot is one that brings the table up to date."""
-    return snapshot.head.generation % COMMITS_PER_TURN == 0
+    """Whether one of the commits that made a snapshot is one that brings the table up to date."""
+    return any(commit.generation % COMMITS_PER_TURN == 0 for commit in snapshot.made)
 
 
 def project(repository: Repository, *snapshots: Snapshot) -> int:
@@ -83,7 +83,8 @@ def _unwritten(
                 yield commit
                 place = commit.merged_place
                 if place is not None and place.version > written.get(place.path, 0):
-                    waiting.append(lineage.snapshot(place))
+                    # Whole versions are noted as written, so whole ones are looked at.
+                    waiting.append(lineage.snapshot(place.whole))
 
 
 def _row(commit: GraphCommit) -> dict[str, object]:

@@ -132,6 +132,7 @@ def load_rows(
             actor=actor,
             message=message,
             requires=Requires.NEWEST_HEAD if mode is WriteMode.OVERWRITE else Requires.NOTHING,
+            joins=mode is not WriteMode.OVERWRITE,
         ),
     )
     return receipt, source.rows

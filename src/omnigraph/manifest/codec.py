@@ -7,7 +7,7 @@ knows the columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.snapshot import (
     MAIN,
     MAIN_PATH,
+    BranchFacts,
     GraphCommit,
     ManifestPlace,
     Snapshot,
@@ -27,6 +28,12 @@ from omnigraph.storage.names import TableVersion
 
 COMMITS_MAX = 50
 """Commits a snapshot carries; older ones are read from the manifest versions they made."""
+
+
+def commits_carried(made: int) -> int:
+    """Commits that a version carries which makes so many: each of its states shows fifty."""
+    return COMMITS_MAX + made - 1
+
 
 _COLUMNS = pa.schema(
     [
@@ -75,7 +82,8 @@ def to_table(snapshot: Snapshot) -> pa.Table:
             "table_version": snapshot.version,
         },
         *(_pin_row(pin, snapshot.branch) for pin in snapshot.pins.values()),
-        *(_commit_row(c) for c in snapshot.commits[:COMMITS_MAX]),
+        *_step_rows(snapshot),
+        *(_commit_row(c) for c in snapshot.commits[: commits_carried(len(snapshot.steps) + 1)]),
     ]
     schema = _COLUMNS.with_metadata(
         {_STAMP: str(snapshot.format), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
@@ -107,11 +115,14 @@ def from_table(
             pins={p.table_key: p for p in pins},
             commits=_lineage(commits, head["base_objects"][0].removeprefix("graph_commit:")),
             path=path,
-            rewound_at=facts.get("rewound_at", 0),
-            deleted=facts.get("deleted", False),
-            revoked=tuple(facts.get("revoked", ())),
-            swept=facts.get("swept", 0),
+            facts=BranchFacts(
+                rewound_at=facts.get("rewound_at", 0),
+                deleted=facts.get("deleted", False),
+                revoked=tuple(facts.get("revoked", ())),
+                swept=facts.get("swept", 0),
+            ),
             format=int(metadata[_STAMP]),
+            steps=_steps(by_type.get("step_version", ())),
         )
     except (KeyError, ValueError, TypeError, IndexError) as e:
         raise CorruptionError(
@@ -157,6 +168,28 @@ def _pin_row(pin: TablePin, branch: str) -> Row:
     }
 
 
+def _step_rows(snapshot: Snapshot) -> Iterator[Row]:
+    """The tables of states that led to a snapshot, as far as it shows others."""
+    for back, pins in enumerate(snapshot.steps, start=1):
+        for pin in pins.values():
+            row = _pin_row(pin, snapshot.branch)
+            yield row | {
+                "object_id": f"{row['object_id']}~{back}",
+                "object_type": "step_version",
+                "base_objects": [f"graph_commit:{snapshot.commits[back].id}"],
+                "metadata": json.dumps({"back": back}, separators=(",", ":")),
+            }
+
+
+def _steps(rows: Sequence[Row]) -> tuple[Mapping[str, TablePin], ...]:
+    found: dict[int, dict[str, TablePin]] = {}
+    for row in rows:
+        pin = _pin(row)
+        found.setdefault(json.loads(row["metadata"])["back"], {})[pin.table_key] = pin
+    # A state differs from the newest one in what the writes after it changed: none is without rows.
+    return tuple(found[back] for back in range(1, len(found) + 1))
+
+
 def _pin(row: Row) -> TablePin:
     path = row["location"]
     return TablePin(
@@ -180,7 +213,9 @@ def _commit_row(commit: GraphCommit) -> Row:
         "generation": commit.generation,
     }
     if commit.merged_place is not None:
-        facts["merged"] = [commit.merged_place.path, commit.merged_place.version]
+        facts["merged"] = commit.merged_place.fields
+    if commit.place.back:
+        facts["back"] = commit.place.back
     if commit.actor is not None:
         facts["actor"] = commit.actor
     if commit.message is not None:
@@ -210,7 +245,11 @@ def _commit(row: Row) -> GraphCommit:
         parent_id=parents[0] if parents else None,
         merged_parent_id=parents[1] if len(parents) > 1 else None,
         branch=row["table_branch"] or MAIN,
-        place=ManifestPlace(path=row["location"] or MAIN_PATH, version=row["table_version"]),
+        place=ManifestPlace(
+            path=row["location"] or MAIN_PATH,
+            version=row["table_version"],
+            back=facts.get("back", 0),
+        ),
         kind=facts["kind"],
         actor=facts.get("actor"),
         message=facts.get("message"),
@@ -220,5 +259,5 @@ def _commit(row: Row) -> GraphCommit:
             for key, c in facts.get("changes", {}).items()
         },
         generation=facts["generation"],
-        merged_place=ManifestPlace(path=merged[0], version=merged[1]) if merged else None,
+        merged_place=ManifestPlace.of(merged) if merged else None,
     )

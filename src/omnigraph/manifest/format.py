@@ -8,6 +8,8 @@ becomes the newest format with the first write (``write/migration.py``, ADR 0018
     1   the first one
     2   tables of main are mirrored to ``tables/`` for plain Lance, and the lineage to
         ``_graph_commits.lance``; the rows of a manifest are those of format 1
+    3   one version of a manifest may make several commits, each with its own state: rows
+        ``step_version``, and ``back`` of a commit
 
 The numbers are read from this module when they are needed, so that a test can be an older
 release for a while (``support.releases``).
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from omnigraph.errors import CorruptionError, ErrorKind, FormatError
 
-FORMAT: int = 2
+FORMAT: int = 3
 """What this release writes, and the newest that it reads."""
 OLDEST: int = 1
 """The oldest that it reads."""

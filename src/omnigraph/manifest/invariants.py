@@ -9,6 +9,7 @@ this program; it is refused while that costs nothing but the write.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from omnigraph.errors import InternalError
 from omnigraph.manifest import format as graph_format
@@ -31,15 +32,24 @@ def _only_forward(before: Snapshot, after: Snapshot) -> bool:
 
 
 def _lineage_grows(before: Snapshot, after: Snapshot) -> bool:
-    new = after.head
-    if new.id == before.head.id:
-        return after.commits == before.commits
-    parents = [c for c in after.commits[1:2] if c.id == new.parent_id]
-    return (
-        new.place == after.place
+    if after.head.id == before.head.id:
+        return after.commits == before.commits and not after.steps
+    made = after.commits[: len(after.steps) + 1]
+    return all(
+        new.place == replace(after.place, back=back)
         and new.created_at_us >= before.head.created_at_us
-        and len(parents) == len(after.commits[1:2])
-        and all(new.generation > parent.generation for parent in parents)
+        and all(
+            new.parent_id == parent.id and new.generation > parent.generation
+            for parent in after.commits[back + 1 : back + 2]
+        )
+        for back, new in enumerate(made)
+    )
+
+
+def _steps_of_tables(before: Snapshot, after: Snapshot) -> bool:
+    return all(
+        pins and all(key in after.pins and pin.table_key == key for key, pin in pins.items())
+        for pins in after.steps
     )
 
 
@@ -56,6 +66,7 @@ INVARIANTS: tuple[tuple[str, Pair], ...] = (
     ("a version follows the one that it replaces, in the current format", _follows),
     ("a manifest stays that of one graph and one life of a branch", _same_graph),
     ("cleanups and resets are never forgotten", _only_forward),
+    ("states on the way have the tables of the newest one", _steps_of_tables),
     ("a new commit is younger than its parent and stands on it", _lineage_grows),
     ("a table is pinned under its own key", _named_by_key),
     ("a type has one table", _one_table_each),

@@ -49,7 +49,11 @@ class Lineage:
         self._lock = Lock()
 
     def head_at(self, place: ManifestPlace) -> Head:
-        """A version of a manifest. Raises ``NotFoundError`` if it was reclaimed."""
+        """A version of a manifest, as of one of its states. Raises ``NotFoundError`` if it was
+        reclaimed."""
+        if place.back:
+            head = self.head_at(place.whole)
+            return Head(snapshot=head.snapshot.before(place.back), stored=head.stored)
         with self._lock:
             if place in self._heads:
                 self._heads.move_to_end(place)

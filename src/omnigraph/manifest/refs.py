@@ -285,7 +285,7 @@ def _encode_tag(tag: Tag) -> bytes:
     return _json(
         name=tag.name,
         commit=tag.commit_id,
-        place=[tag.place.path, tag.place.version],
+        place=tag.place.fields,
         at=tag.created_at_us,
         actor=tag.actor,
         message=tag.message,
@@ -295,11 +295,10 @@ def _encode_tag(tag: Tag) -> bytes:
 def _decode_tag(content: bytes, name: str) -> Tag:
     try:
         fields = json.loads(content)
-        path, version = fields["place"]
         return Tag(
             name=fields["name"],
             commit_id=fields["commit"],
-            place=ManifestPlace(path=path, version=version),
+            place=ManifestPlace.of(fields["place"]),
             created_at_us=fields["at"],
             actor=fields.get("actor"),
             message=fields.get("message"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
-from threading import RLock
+from typing import Any
 
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.ids import IdSource, SystemIds
@@ -21,6 +21,7 @@ from omnigraph.manifest.schemas import AcceptedSchema, Schemas
 from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.manifest.sweeps import Sweeps
+from omnigraph.manifest.turns import Turns
 from omnigraph.storage.location import Location
 from omnigraph.storage.mirror import Mirror
 from omnigraph.storage.objects import Objects, sync_files, sync_root
@@ -60,7 +61,8 @@ class Repository:
         self.open_tables = OpenTables(self.tables, self.objects, self.branches)
         self.lineage = Lineage(self.branches.manifest)
         self.background = Background(self.objects)
-        self.write_lock = RLock()
+        self.turns = Turns[Any, Any]()
+        """The writes of this handle that wait; ``write/publish.py`` says what they are."""
 
     @cached_property
     def sweeps(self) -> Sweeps:
@@ -119,5 +121,5 @@ class Repository:
 
     def close(self) -> None:
         """Finish running writes and work beside them, and stop the threads."""
-        with self.write_lock:
+        with self.turns.held:
             self.background.close()

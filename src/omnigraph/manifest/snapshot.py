@@ -6,8 +6,8 @@ one reads the same graph for ever, whatever others publish. It does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from omnigraph.manifest.format import FORMAT
@@ -25,6 +25,25 @@ class ManifestPlace:
     path: str
     """The dataset, from the root. One life of one branch, whatever it is called."""
     version: int
+    back: int = 0
+    """How many commits before the newest one of the version: writes that were published together
+    share it, and each of their states can be read."""
+
+    @property
+    def whole(self) -> ManifestPlace:
+        """The version itself: its newest state."""
+        return replace(self, back=0) if self.back else self
+
+    @property
+    def fields(self) -> list[str | int]:
+        """As JSON has it."""
+        return [self.path, self.version, *([self.back] if self.back else [])]
+
+    @staticmethod
+    def of(fields: Sequence[Any]) -> ManifestPlace:
+        """From JSON."""
+        path, version, *back = fields
+        return ManifestPlace(path=path, version=version, back=back[0] if back else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +125,21 @@ class GraphCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BranchFacts:
+    """What a version of a manifest says about its branch, beside what the graph shows."""
+
+    rewound_at: int = 0
+    """The last version at which the branch left commits behind; 0 if it never did."""
+    deleted: bool = False
+    """The branch's life ended with this version."""
+    revoked: tuple[str, ...] = ()
+    """Operations that may not publish any more: what they staged is being reclaimed."""
+    swept: int = 0
+    """The number of the newest cleanup announced on this branch; what a write put into files before
+    it may be gone (``manifest/sweeps.py``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """A graph at one moment on one branch."""
 
@@ -120,27 +154,62 @@ class Snapshot:
     """The newest part of the first-parent lineage, newest first, never empty."""
     path: str = MAIN_PATH
     """The branch's manifest dataset."""
-    rewound_at: int = 0
-    """The last version at which the branch left commits behind; 0 if it never did."""
-    deleted: bool = False
-    """The branch's life ended with this version."""
-    revoked: tuple[str, ...] = ()
-    """Operations that may not publish any more: what they staged is being reclaimed."""
-    swept: int = 0
-    """The number of the newest cleanup announced on this branch; what a write put into files before
-    it may be gone (``manifest/sweeps.py``)."""
+    facts: BranchFacts = BranchFacts()
     format: int = FORMAT
     """The stamp of this version of the manifest (``manifest/format.py``)."""
+    steps: tuple[Mapping[str, TablePin], ...] = ()
+    """The states that led here, if several writes were published together: the newest first, each
+    by the tables that it shows in another version than this snapshot."""
 
     @property
     def place(self) -> ManifestPlace:
         """Where it is found."""
-        return ManifestPlace(path=self.path, version=self.version)
+        version = ManifestPlace(path=self.path, version=self.version)
+        return self.head.place if self.head.place.whole == version else version
+
+    @property
+    def rewound_at(self) -> int:
+        return self.facts.rewound_at
+
+    @property
+    def deleted(self) -> bool:
+        return self.facts.deleted
+
+    @property
+    def revoked(self) -> tuple[str, ...]:
+        return self.facts.revoked
+
+    @property
+    def swept(self) -> int:
+        return self.facts.swept
+
+    def saying(self, **facts: Any) -> Snapshot:
+        """The same graph with something else to say about its branch."""
+        return replace(self, facts=replace(self.facts, **facts))
 
     @property
     def head(self) -> GraphCommit:
         """The commit that made this snapshot."""
         return self.commits[0]
+
+    @property
+    def made(self) -> tuple[GraphCommit, ...]:
+        """The commits that this version made, newest first; none if it only says something else
+        about the branch."""
+        return tuple(c for c in self.commits if c.place.whole == self.place.whole)
+
+    @property
+    def all_pins(self) -> Iterator[TablePin]:
+        """The tables of this state and of those that led to it."""
+        for pins in (self.pins, *self.steps):
+            yield from pins.values()
+
+    def before(self, back: int) -> Snapshot:
+        """The state so many commits earlier, of those that were published together."""
+        if not back:
+            return self
+        pins = {**self.pins, **self.steps[back - 1]}
+        return replace(self, pins=pins, commits=self.commits[back:], steps=())
 
     def row_count(self, table_key: str) -> int:
         """Rows of a type."""

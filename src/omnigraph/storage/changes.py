@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from lance import LanceDataset
 
@@ -91,6 +92,14 @@ class Moves:
     added: tuple[StagedFiles, ...]
     replaces: bool
     """Whether some of them take the place of others."""
+
+    def and_then(self, later: Moves) -> Moves:
+        """Both, of two writes that touch different rows."""
+        return Moves(
+            gone=np.union1d(self.gone, later.gone),
+            added=self.added + later.added,
+            replaces=self.replaces or later.replaces,
+        )
 
 
 def files_of(changes: Sequence[Change]) -> list[StagedFiles]:

@@ -12,8 +12,10 @@ find: its name becomes known only through a publish. Nothing here moves a datase
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -50,6 +52,9 @@ from omnigraph.storage.tables import Table
 
 CACHE_BYTES_MAX = 256 << 20
 BULK_BYTES_MIN = 4 << 20
+REMOTE_CHAIN = 2
+"""Versions that are made one after the other on a remote store, of those that could all be made
+side by side."""
 BULK_WRITERS_MAX = 2
 """Large tables are written two at a time: each writer buffers pages of all its columns."""
 
@@ -125,11 +130,8 @@ class TableStore:
         moves = self._moves(path, base, changes) if base is not None else None
         with translated(f"staging {path}"):
             if base is not None and moves is not None and moves.replaces:
-                local = self._location.is_local
                 current = base.dataset
-                for operation in replacement(
-                    current, base.layout, moves.gone, moves.added, in_two=local
-                ):
+                for operation in self._operations(current, base, moves):
                     current = space.commit(current, operation)
             else:
                 for change in changes:
@@ -138,6 +140,97 @@ class TableStore:
                 # The manifest of the base would be taken for one that is no longer needed.
                 raise InternalError(f"nothing to stage on {path}")
             verify_indexes(path, origin.dataset if origin else None, current, space.indexes_built)
+        staged = self._named(path, name, current, space, start)
+        table = staged.table
+        for files in files_of(changes) if moves is None else moves.added:
+            table.memory.seed(files, seeded_columns(files.rows, schema))
+        if moves is not None and base is not None:
+            table.memory.follow(base.memory, base.row_count, moves.gone, moves.added)
+        return staged
+
+    def stage_each(
+        self,
+        path: str,
+        base: Table,
+        writes: Sequence[tuple[str, Sequence[Change]]],
+        schema: pa.Schema,
+        pool: Executor,
+        *,
+        first: Rework | None = None,
+    ) -> list[StagedTable]:
+        """A version after each of some writes, given with the names of their versions.
+
+        Each changes single rows, and no two the same. So what the first ones come to together can
+        be said without the versions between them, and versions are made side by side in the threads
+        of ``pool``. What a commit costs grows with the files it is given, what a chain of commits
+        takes with the latency of the store: chains are long on a disk and short on a remote store.
+        """
+        base = self._continued(base)
+        found = list(pool.map(lambda write: self._moves(path, base, write[1]), writes))
+        each = [moves for moves in found if moves is not None]
+        if len(each) < len(writes):
+            raise InternalError(f"changes of {path} that are not changes of single rows")
+        together = list(accumulate(each, Moves.and_then))
+
+        def between(numbers: Sequence[int]) -> list[StagedTable]:
+            """Versions that no write will go on from: a chain in a session of its own, which
+            begins with all that the writes before it come to."""
+            space = base.space.fork()
+            with translated(f"opening {path}", referenced=True):
+                current = space.in_own_session(base.dataset)
+            made: list[StagedTable] = []
+            for number in numbers:
+                moves = each[number] if made else together[number]
+                current = self._moved(path, base, base, current, moves, space)
+                made.append(self._named(path, writes[number][0], current, space.fork(), base.since))
+            return made
+
+        def newest() -> StagedTable:
+            """The version that goes on; its rows keep their order if its files are joined."""
+            space, moves = base.space.fork(), together[-1]
+            on = self._laid_out(base, space, first) if first is not None else base
+            current = self._moved(path, base, on, on.dataset, moves, space)
+            staged = self._named(path, writes[-1][0], current, space, base.since)
+            for files in moves.added:
+                staged.table.memory.seed(files, seeded_columns(files.rows, schema))
+            staged.table.memory.follow(on.memory, on.row_count, moves.gone, moves.added)
+            return staged
+
+        length = len(writes) if self._location.is_local else REMOTE_CHAIN
+        numbers = range(len(writes) - 1)
+        chains = [numbers[n : n + length] for n in numbers[::length]]
+        last = pool.submit(newest)
+        return [*(made for chain in pool.map(between, chains) for made in chain), last.result()]
+
+    def _moved(
+        self,
+        path: str,
+        base: Table,
+        on: Table,
+        current: LanceDataset,
+        moves: Moves,
+        space: StagingNamespace,
+    ) -> LanceDataset:
+        """The version after ``current`` with some moves, whose places are those of ``on``."""
+        with translated(f"staging {path}"):
+            for operation in self._operations(current, on, moves):
+                current = space.commit(current, operation)
+            verify_indexes(path, base.dataset, current, space.indexes_built)
+        return current
+
+    def _operations(self, dataset: LanceDataset, base: Table, moves: Moves) -> tuple[Any, ...]:
+        if moves.replaces:
+            local = self._location.is_local
+            return replacement(dataset, base.layout, moves.gone, moves.added, in_two=local)
+        if len(moves.gone):
+            raise InternalError("rows go, and none takes their place")
+        new = [fragment for files in moves.added for fragment in files.fragments]
+        return (LanceOperation.Append(new),)
+
+    def _named(
+        self, path: str, name: str, current: LanceDataset, space: StagingNamespace, start: int
+    ) -> StagedTable:
+        """A version that was made after ``start``, with the name that it will have."""
         hit(FailPoint.STAGE_AFTER_COMMIT)
         made = space.staged(current.version)
         version = TableVersion(
@@ -148,13 +241,8 @@ class TableStore:
         )
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
         on_the_way = space.settle(version.version, pinned, since=start)
-        table = Table(version, current, space, self._cache, self._objects)
-        for files in files_of(changes) if moves is None else moves.added:
-            table.memory.seed(files, seeded_columns(files.rows, schema))
-        if moves is not None and base is not None:
-            table.memory.follow(base.memory, base.row_count, moves.gone, moves.added)
         return StagedTable(
-            table=table,
+            table=Table(version, current, space, self._cache, self._objects),
             source=self._location.relative(made.path),
             passed=tuple(self._location.relative(manifest.path) for manifest in on_the_way),
         )

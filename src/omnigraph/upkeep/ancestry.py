@@ -191,10 +191,10 @@ class States:
             commit_id=snapshot.head.id,
             # Most states share most of their tables: one object for all of them.
             tables=tuple(
-                (names.setdefault(pin.name, pin.name), key, pin.row_count)
-                for key, pin in snapshot.pins.items()
+                (names.setdefault(pin.name, pin.name), pin.table_key, pin.row_count)
+                for pin in snapshot.all_pins
             ),
             schema_hash=snapshot.schema_hash,
-            restated=snapshot.head.place != snapshot.place,
+            restated=not snapshot.made,
             files=tuple(self._repository.manifest(snapshot.path).files(head)),
         )

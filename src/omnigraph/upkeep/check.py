@@ -251,7 +251,9 @@ class _Check:
             self._report("lineage", where, message, RESTORE)
         if child.created_at_us < parent.created_at_us:
             self._report("lineage", where, "it is older than its parent", RESTORE)
-        if child.path == parent.path and child.manifest_version <= parent.manifest_version:
+        later = child.manifest_version > parent.manifest_version
+        together = child.place.whole == parent.place.whole and child.place.back < parent.place.back
+        if child.path == parent.path and not (later or together):
             self._report("lineage", where, "it has no later version than its parent", RESTORE)
 
     # -- tables ----------------------------------------------------------------------------------

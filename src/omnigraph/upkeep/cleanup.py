@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -246,7 +246,7 @@ def _announce_on(repository: Repository, number: int, head: Snapshot) -> None:
     """Announce a cleanup on one branch, whatever it is called by now."""
 
     def announced(snapshot: Snapshot) -> Snapshot | None:
-        return replace(snapshot, swept=number) if snapshot.swept < number else None
+        return snapshot.saying(swept=number) if snapshot.swept < number else None
 
     known = repository.branches.known(head.branch)
     for _ in range(LOOKS_MAX):

@@ -230,7 +230,7 @@ def _end(repository: Repository, path: str) -> None:
     if branch is None:
         return
     try:
-        restate(repository, branch, lambda snapshot: replace(snapshot, deleted=True))
+        restate(repository, branch, lambda snapshot: snapshot.saying(deleted=True))
     except NotFoundError:
         if not branch.gone:
             raise  # Else another process has ended it.

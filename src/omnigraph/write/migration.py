@@ -90,7 +90,13 @@ def _mirror(repository: Repository, branch: Branch) -> None:
             mirror_main(repository)
 
 
+def _nothing(repository: Repository, branch: Branch) -> None:
+    # What older versions of a manifest say is the same in format 3: each makes one commit.
+    pass
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(from_format=1, to_format=2, name="mirror the tables of main", run=_mirror),
+    Migration(from_format=2, to_format=3, name="nothing beside the manifests", run=_nothing),
 )
 """In order, without a hole, from the oldest format that is read to the one that is written."""

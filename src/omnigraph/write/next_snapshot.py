@@ -7,11 +7,11 @@ Values in, a value out: nothing is read or written here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from omnigraph.manifest import format as graph_format
-from omnigraph.manifest.codec import COMMITS_MAX
+from omnigraph.manifest.codec import commits_carried
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import (
     GraphCommit,
@@ -29,42 +29,69 @@ REVOKED_MAX = 64
 deletes, the cleanup itself announces it to the write (``write/fence.py``)."""
 
 
-def next_snapshot(
-    request: WriteRequest,
-    operation_id: str,
-    prepared: PreparedWrite,
-    staged: Mapping[str, Staged],
-    now_us: int,
-) -> Snapshot:
-    """What the graph shows once the write is published."""
-    base, adopted, schema = prepared.txn.snapshot, prepared.adoption, prepared.schema
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedWrite:
+    """A write whose tables are staged; one, or several that are published together."""
+
+    request: WriteRequest
+    operation_id: str
+    prepared: PreparedWrite
+    staged: Mapping[str, Staged]
+
+
+def next_snapshot(steps: Sequence[StagedWrite], now_us: int) -> Snapshot:
+    """What the graph shows once the writes are published, each on what the ones before it show."""
+    states = [steps[0].prepared.txn.snapshot]
+    version = states[0].version + 1
+    for number, step in enumerate(steps, start=1):
+        place = ManifestPlace(path=states[0].path, version=version, back=len(steps) - number)
+        states.append(_after(states[-1], step, place, now_us))
+    *before, newest = states[1:]
+    return replace(
+        newest,
+        commits=newest.commits[: commits_carried(len(steps))],
+        steps=tuple(_other_pins(state, newest) for state in reversed(before)),
+    )
+
+
+def _other_pins(state: Snapshot, newest: Snapshot) -> dict[str, TablePin]:
+    return {key: pin for key, pin in state.pins.items() if newest.pins.get(key) != pin}
+
+
+def _after(base: Snapshot, step: StagedWrite, place: ManifestPlace, now_us: int) -> Snapshot:
+    prepared, request = step.prepared, step.request
+    adopted, schema = prepared.adoption, prepared.schema
     shown = base if adopted is None else adopted.snapshot
     line = adopted.snapshot if adopted is not None and adopted.rewinds else base
-    commit = _commit(request, operation_id, prepared, line, now_us)
+    commit = _commit(step, base, line, place, now_us)
     pins = shown.pins if schema is None else under(schema, shown.pins)
-    made = {key: _pin(key, prepared.work[key], item) for key, item in staged.items()}
+    made = {key: _pin(key, prepared.work[key], item) for key, item in step.staged.items()}
     return replace(
         base,
-        version=base.version + 1,
+        version=place.version,
         format=graph_format.FORMAT,
         schema_hash=schema.hash if schema is not None else shown.schema_hash,
         pins={**pins, **made},
-        commits=(commit, *line.commits)[:COMMITS_MAX],
-        rewound_at=base.version + 1 if line is not base else base.rewound_at,
-        revoked=(*base.revoked, *request.revokes)[-REVOKED_MAX:],
+        commits=(commit, *line.commits),
+        facts=replace(
+            base.facts,
+            rewound_at=place.version if line is not base else base.rewound_at,
+            revoked=(*base.revoked, *request.revokes)[-REVOKED_MAX:],
+        ),
+        steps=(),
     )
 
 
 def _commit(
-    request: WriteRequest, operation_id: str, prepared: PreparedWrite, line: Snapshot, now_us: int
+    step: StagedWrite, base: Snapshot, line: Snapshot, place: ManifestPlace, now_us: int
 ) -> GraphCommit:
-    base, merged = prepared.txn.snapshot, request.merged
+    request, merged = step.request, step.request.merged
     return GraphCommit(
-        id=operation_id,
+        id=step.operation_id,
         parent_id=line.head.id,
         merged_parent_id=merged.id if merged is not None else None,
         branch=base.branch,
-        place=ManifestPlace(path=base.path, version=base.version + 1),
+        place=place,
         kind=request.kind,
         actor=request.actor,
         message=request.message,
@@ -74,7 +101,7 @@ def _commit(
             base.head.created_at_us,
             merged.created_at_us if merged is not None else 0,
         ),
-        changes=_changes(prepared),
+        changes=_changes(step.prepared),
         generation=1 + max(line.head.generation, merged.generation if merged else 0),
         merged_place=merged.place if merged is not None else None,
     )

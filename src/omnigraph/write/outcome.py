@@ -18,7 +18,6 @@ from omnigraph.errors import (
     ErrorKind,
     FormatError,
     OmnigraphError,
-    WriteInterrupted,
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.intents import finish_published_once
@@ -39,10 +38,14 @@ class Outcome:
     """What one write knows of the commits it sent."""
 
     def __init__(
-        self, branch: Branch, lineage: Lineage, operation_id: str, gate: InterruptGate
+        self,
+        branch: Branch,
+        lineage: Lineage,
+        operation_id: str,
+        gate: InterruptGate | None = None,
     ) -> None:
         self._branch = branch
-        self._gate = gate
+        self._gate = gate or InterruptGate()
         self._landed = False
         self._lineage = lineage
         self._id = operation_id
@@ -72,13 +75,9 @@ class Outcome:
         self._landed = True
 
     def told(self) -> None:
-        """What became of the commit is known: an interrupt that waited for that comes now."""
-        self._gate.release()
-
-    def interrupted(self) -> WriteInterrupted:
-        """What is raised instead of an interrupt: it says what became of the write."""
-        published = True if self._landed else None if self.may_land else False
-        return WriteInterrupted(self._id, published=published)
+        """If it is known what became of the commit, an interrupt that waited for that comes now."""
+        if self._landed or not self._pending:
+            self._gate.release()
 
     def resolve(
         self, base: Snapshot, failure: LostRaceError | OutcomeUnknownError
@@ -109,8 +108,6 @@ class Outcome:
             given_up = self._pending and self._unknown_count > UNKNOWN_OUTCOMES_MAX
             if refused or given_up:
                 raise failure.cause
-        if not self._pending:
-            self.told()
         # Asking a store again that stumbled is safe: of two commits for one version one wins.
         return newest, False
 

@@ -7,7 +7,7 @@ After a lost race it says what of that still holds on the newer head.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ from omnigraph.write.plan import Action, Expectation, TableUnchanged
 from omnigraph.write.request import Change, Requires, WriteRequest
 from omnigraph.write.schema_view import validated
 from omnigraph.write.stage import BulkChange, BulkWork, Stager, Work, work_of
-from omnigraph.write.txn import Adoption, GraphDelta, WriteTxn
+from omnigraph.write.txn import Adoption, GraphDelta, TableRead, WriteTxn
 
 FINAL_ON_THE_NEWEST = (
     ConstraintError,
@@ -52,6 +52,8 @@ class PreparedWrite:
     change: Change
     work: dict[str, Work]
     """By table key; only tables that change."""
+    reads: tuple[TableRead, ...] = ()
+    """What the change itself rests on; its rules rest on more."""
 
     @property
     def adoption(self) -> Adoption | None:
@@ -101,6 +103,7 @@ class Preparation:
             txn = WriteTxn.begin(self._repository, self._branch, head)
             try:
                 change = self._request.prepare(txn)
+                reads = tuple(txn.reads)
                 self._expect(txn, change)
                 self._fence.check_shown_again(txn.snapshot, change, self._branch)
                 work = _checked(txn, change)
@@ -116,7 +119,7 @@ class Preparation:
             if change is not self._change:
                 self._stager.start_over()
                 self._change = change
-            return PreparedWrite(txn=txn, change=change, work=work)
+            return PreparedWrite(txn=txn, change=change, work=work, reads=reads)
         raise outcome.contention(self._branch.name)
 
     def again(self, before: PreparedWrite, head: Head) -> PreparedWrite:
@@ -134,7 +137,7 @@ class Preparation:
             return self.on(head)
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)
-        return PreparedWrite(txn=later, change=before.change, work=before.work)
+        return replace(before, txn=later)
 
     def is_behind(self, head: Head) -> bool:
         """Whether a cleanup ran that this write has not seen yet."""

@@ -48,6 +48,9 @@ class WriteRequest:
     message: str | None = None
     expected_commit: str | None = None
     requires: Requires = Requires.NOTHING
+    joins: bool = False
+    """It may be published together with others that wait on the same handle, if they do not
+    concern each other: its change is rows in memory."""
     merged: GraphCommit | None = None
     """Recorded as the second parent."""
     revokes: tuple[str, ...] = ()

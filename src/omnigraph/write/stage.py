@@ -214,8 +214,7 @@ class Stager:
 
     def stage(self, txn: WriteTxn, work: Mapping[str, Work]) -> dict[str, Staged]:
         """Stage every table on the transaction's pins; tables staged on the same pin are kept."""
-        self._attempts += 1
-        name = f"{self._operation_id}-{self._attempts}"
+        name = self.next_name()
         stale = {
             key: item
             for key, item in work.items()
@@ -243,6 +242,36 @@ class Stager:
                 pinning=self._submit(self._repository.tables.pin, staged),
             )
         return {key: self._staged[key] for key in work}
+
+    def next_name(self) -> str:
+        """What the versions of the next attempt are called."""
+        self._attempts += 1
+        return f"{self._operation_id}-{self._attempts}"
+
+    def write_ahead(self, txn: WriteTxn, work: Mapping[str, Work]) -> None:
+        """Write the rows of tables that only gain some: their files go with any later version."""
+        for key, item in work.items():
+            base = txn.table_of(item.type)
+            if isinstance(item, TableWork) and item.actions == (Action.APPEND,) and base:
+                self._write_files(key, item, base)
+
+    def row_changes(self, key: str, item: TableWork, base: Table) -> list[Change]:
+        """The changes of one table for a version that is staged together with others."""
+        self._paths.add(item.type.table_path)
+        return self._changes(key, item, base)
+
+    def staged_together(
+        self, key: str, base: TablePin | None, made: StagedTable, pinning: Future[None], alike: bool
+    ) -> Staged:
+        """A version of this write that was staged together with others; ``alike``: all its new
+        files hold rows of these writes."""
+        self.leftovers += [made.source, *made.passed]
+        return Staged(
+            base=base,
+            table=made.table,
+            pinning=pinning,
+            appended=self._files.get(key) if alike else None,
+        )
 
     def start_over(self) -> None:
         """Forget everything: a new delta's rows are not the ones that were written."""

@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from omnigraph.manifest.schemas import AcceptedSchema
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRead:
+    """Something that a write looked for in a table."""
+
+    table_key: str
+    ids: pa.Array | None
+    """The rows of these ids alone; None: any row may matter."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WriteTxn:
     """A pinned snapshot and what was read of it. Implements ``CommittedState``."""
@@ -38,6 +47,8 @@ class WriteTxn:
     schema: AcceptedSchema
     consulted: set[str] = field(default_factory=set[str])
     """Table keys whose content the write's decisions rest on."""
+    reads: list[TableRead] = field(default_factory=lambda: list[TableRead]())
+    """The same, with the ids that were looked for."""
 
     @staticmethod
     def begin(repository: Repository, branch: Branch, head: Head) -> WriteTxn:
@@ -74,29 +85,33 @@ class WriteTxn:
 
     def row_count(self, table_key: str) -> int:
         """Committed rows."""
-        self.consulted.add(table_key)
+        self._note(table_key, None)
         return self.snapshot.row_count(table_key)
 
     def lookup(
         self, table_key: str, column: str, values: pa.Array, columns: tuple[str, ...]
     ) -> pa.Table:
         """Committed rows whose ``column`` is among ``values``."""
-        table = self._consulted(table_key)
+        table = self._consulted(table_key, values if column == "id" else None)
         return table.lookup(column, values, columns) if table else self._empty(table_key, columns)
 
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All committed rows, projected."""
-        table = self._consulted(table_key)
+        table = self._consulted(table_key, None)
         return table.columns(columns) if table else self._empty(table_key, columns)
 
     def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
         """Where in a ``scan`` the committed rows stand whose ``column`` is among ``values``."""
-        table = self._consulted(table_key)
+        table = self._consulted(table_key, values if column == "id" else None)
         return table.positions(column, values) if table is not None else np.empty(0, np.int64)
 
     def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:
-        """Committed rows by their positions in a ``scan``; blobs as plain bytes."""
-        table = self._consulted(table_key)
+        """Committed rows by their positions in a ``scan``; blobs as plain bytes.
+
+        What gave the positions was a read of the table, and was noted.
+        """
+        self.consulted.add(table_key)
+        table = self.table(table_key)
         return table.take(positions, columns) if table else self._empty(table_key, columns)
 
     def same_world(self, other: Snapshot, table_keys: set[str]) -> bool:
@@ -105,10 +120,14 @@ class WriteTxn:
             self.snapshot.pins.get(key) == other.pins.get(key) for key in table_keys
         )
 
-    def _consulted(self, table_key: str) -> Table | None:
+    def _consulted(self, table_key: str, ids: pa.Array | None) -> Table | None:
         """A table whose content is read, and so belongs to the read set."""
-        self.consulted.add(table_key)
+        self._note(table_key, ids)
         return self.table(table_key)
+
+    def _note(self, table_key: str, ids: pa.Array | None) -> None:
+        self.consulted.add(table_key)
+        self.reads.append(TableRead(table_key=table_key, ids=ids))
 
     def _empty(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         schema = table_schema(self.schema.catalog.table(table_key))

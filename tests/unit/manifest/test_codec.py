@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import CorruptionError, FormatError
 from omnigraph.manifest import codec
-from omnigraph.manifest.snapshot import GraphCommit, ManifestPlace, Snapshot, TableChange, TablePin
+from omnigraph.manifest.snapshot import (
+    BranchFacts,
+    GraphCommit,
+    ManifestPlace,
+    Snapshot,
+    TableChange,
+    TablePin,
+)
 from omnigraph.storage.names import TableVersion
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -19,8 +26,24 @@ PLACES = st.builds(
     ManifestPlace,
     path=st.sampled_from(["__manifest", "_branches/X"]),
     version=st.integers(1, 9),
+    back=st.integers(0, 3),
 )
 CHANGES = st.builds(TableChange, inserted=COUNTS, updated=COUNTS, deleted=COUNTS)
+
+
+@st.composite
+def steps_before(
+    draw: st.DrawFn, pins: dict[str, TablePin], commits: int
+) -> tuple[dict[str, TablePin], ...]:
+    """States on the way to a snapshot, of some of its tables in other versions."""
+    count = draw(st.integers(0, commits - 1)) if pins else 0
+    chosen = [
+        draw(st.sets(st.sampled_from(sorted(pins)), min_size=1, max_size=2)) for _ in range(count)
+    ]
+    return tuple(
+        {key: replace(pins[key], row_count=back) for key in sorted(keys)}
+        for back, keys in enumerate(chosen)
+    )
 
 
 @st.composite
@@ -65,9 +88,12 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         pins=pins,
         commits=commits,
         path=draw(st.sampled_from(["__manifest", "_branches/X"])),
-        rewound_at=draw(st.integers(0, 5)),
-        deleted=draw(st.booleans()),
-        revoked=tuple(draw(st.lists(TEXT, max_size=2))),
+        facts=BranchFacts(
+            rewound_at=draw(st.integers(0, 5)),
+            deleted=draw(st.booleans()),
+            revoked=tuple(draw(st.lists(TEXT, max_size=2))),
+        ),
+        steps=draw(steps_before(pins, len(commits))),
     )
 
 
@@ -126,7 +152,7 @@ def test_missing_rows_are_corruption(snapshot: Snapshot, gone: str) -> None:
 @pytest.mark.parametrize(
     ("stamp", "error"),
     [({}, CorruptionError), ({"omnigraph.format": "x"}, CorruptionError),
-     ({"omnigraph.format": "3"}, FormatError), ({"omnigraph.format": "0"}, FormatError)],
+     ({"omnigraph.format": "4"}, FormatError), ({"omnigraph.format": "0"}, FormatError)],
 )  # fmt: skip
 def test_foreign_stamps_are_refused(stamp: dict[str, str], error: type[Exception]) -> None:
     with pytest.raises(error):

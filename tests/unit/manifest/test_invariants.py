@@ -32,10 +32,11 @@ FAULTS: dict[str, Callable[[Snapshot], Snapshot]] = {
     "current format": lambda s: replace(s, format=1),
     "one life of a branch": lambda s: replace(s, path="__branches/other"),
     "of one graph": lambda s: replace(s, graph_id="another"),
-    "cleanups and resets": lambda s: replace(s, swept=s.swept - 1),
+    "cleanups and resets": lambda s: s.saying(swept=s.swept - 1),
     "younger than its parent": lambda s: with_head(s, created_at_us=0),
     "stands on it": lambda s: with_head(s, parent_id="another"),
     "is younger than": lambda s: with_head(s, generation=1),
+    "states on the way": lambda s: replace(s, steps=({},)),
     "under its own key": lambda s: with_pin(s, "node:A", table_key="node:B"),
     "pinned under": lambda s: with_pin(s, "node:A", row_count=-1),
     "a type has one table": lambda s: with_pin(

@@ -4,14 +4,15 @@
 
 A branch's line is read from its newest commit backwards, but a reader goes forwards, perhaps far
 behind. The versions of a manifest help: as long as a branch was not set back, each of its versions
-adds at most one commit to the one before, and carries the newest fifty. So the line consists of
-*stretches*, runs of versions of one manifest; a stretch begins where a branch was made or set back.
-Within one, the commits after a version are found by opening the manifest a few versions later.
+adds its commits to those before, one as a rule, and carries the newest fifty. So the line consists
+of *stretches*, runs of versions of one manifest; a stretch begins where a branch was made or set
+back. Within one, the commits after a version are found by opening the manifest a few versions
+later; fewer, where versions made several commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +33,11 @@ class _Stretch:
 
     def has(self, place: ManifestPlace) -> bool:
         return place.path == self.last.path and self.first <= place.version <= self.last.version
+
+
+def _order(place: ManifestPlace) -> tuple[int, int]:
+    """Places of one manifest, ascending as their commits were made."""
+    return place.version, -place.back
 
 
 def following(lineage: Lineage, head: Snapshot, after: Position, limit: int) -> list[GraphCommit]:
@@ -73,11 +79,15 @@ def _far(lineage: Lineage, head: Snapshot, after: Position) -> Iterator[GraphCom
     else:
         raise left_behind(after)
     found = stretches.pop()
+
+    def shows_position(seen: Snapshot) -> bool:
+        return any(c.id == after.commit_id and c.place == after.place for c in seen.commits)
+
     # One version fewer than a snapshot carries commits, so that the position itself is seen, too.
-    seen = _window(lineage, found, after.place.version, COMMITS_MAX - 1)
-    if not any(c.id == after.commit_id and c.place == after.place for c in seen.commits):
+    seen = _window(lineage, found, after.place.version, COMMITS_MAX - 1, shows_position)
+    if not shows_position(seen):
         raise left_behind(after)
-    yield from _commits(seen, after.place.version)
+    yield from _commits(seen, after.place)
     yield from _rest(lineage, found, seen.version)
     for stretch in reversed(stretches):
         yield from _rest(lineage, stretch, stretch.first - 1)
@@ -103,25 +113,46 @@ def _stretches(lineage: Lineage, head: Snapshot) -> Iterator[_Stretch]:
 def _rest(lineage: Lineage, stretch: _Stretch, version: int) -> Iterator[GraphCommit]:
     """The commits of a stretch after a version."""
     while version < stretch.last.version:
-        seen = _window(lineage, stretch, version, COMMITS_MAX)
-        yield from _commits(seen, version)
+        done = ManifestPlace(path=stretch.last.path, version=version)
+
+        def reaches(seen: Snapshot, done: ManifestPlace = done) -> bool:
+            oldest = seen.commits[-1]
+            joins = oldest.parent_id is None or oldest.path != seen.path
+            return joins or oldest.manifest_version <= done.version
+
+        # The next version shows all that it made and fifty before: one step always reaches.
+        seen = _window(lineage, stretch, version, COMMITS_MAX - 1, reaches)
+        yield from _commits(seen, done)
         version = seen.version
 
 
-def _window(lineage: Lineage, stretch: _Stretch, version: int, versions: int) -> Snapshot:
-    """The manifest some versions later, or the last one of the stretch."""
-    if version + versions >= stretch.last.version:
-        return stretch.last
-    return lineage.snapshot(ManifestPlace(path=stretch.last.path, version=version + versions))
+def _window(
+    lineage: Lineage,
+    stretch: _Stretch,
+    version: int,
+    versions: int,
+    enough: Callable[[Snapshot], bool],
+) -> Snapshot:
+    """The manifest some versions later, or the last one of the stretch: as late as it can be and
+    still show ``enough``."""
+    while True:
+        if version + versions >= stretch.last.version:
+            seen = stretch.last
+        else:
+            place = ManifestPlace(path=stretch.last.path, version=version + versions)
+            seen = lineage.snapshot(place)
+        if not versions or enough(seen):
+            return seen
+        versions = min(versions, stretch.last.version - version) // 2
 
 
-def _commits(seen: Snapshot, after: int) -> Iterator[GraphCommit]:
-    """What a manifest says about its own versions after one of them, oldest first.
+def _commits(seen: Snapshot, after: ManifestPlace) -> Iterator[GraphCommit]:
+    """What a manifest says about its own versions after a place, oldest first.
 
     A version that only renames the branch has no commit.
     """
     for commit in reversed(seen.commits):
-        if commit.path == seen.path and commit.manifest_version > after:
+        if commit.path == seen.path and _order(commit.place) > _order(after):
             yield commit
 
 

@@ -186,8 +186,10 @@ def _bound(binding: CursorBinding) -> tuple[str, str, str]:
     return binding.graph_id, binding.path, binding.filter
 
 
-def _placed(position: Position) -> tuple[str, str, int]:
-    return position.commit_id, position.place.path, position.place.version
+def _placed(position: Position) -> tuple[str, str, int | str]:
+    place = position.place
+    version = f"{place.version}~{place.back}" if place.back else place.version
+    return position.commit_id, place.path, version
 
 
 def _encoded(kind: str, *fields: str | int) -> str:
@@ -249,7 +251,18 @@ class _Fields:
 
     def position(self) -> Position:
         commit_id, path = self._text(), self._path()
-        return Position(commit_id=commit_id, place=ManifestPlace(path=path, version=self.number()))
+        version, back = self._version()
+        place = ManifestPlace(path=path, version=version, back=back)
+        return Position(commit_id=commit_id, place=place)
+
+    def _version(self) -> tuple[int, int]:
+        """A version, and how many of its commits are behind the position."""
+        if self._left and isinstance(self._left[0], str):
+            version, _, back = self._text().partition("~")
+            numbers = [int(n) if n.isascii() and n.isdecimal() else -1 for n in (version, back)]
+            self._left[:0] = numbers
+            return self.number(), self.number()
+        return self.number(), 0
 
     def number(self) -> int:
         value = self._next()

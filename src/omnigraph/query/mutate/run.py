@@ -79,6 +79,7 @@ def run_mutation(
             message=message,
             expected_commit=expected_commit,
             requires=Requires.OWN_DECISION,
+            joins=True,
         ),
     )
     return MutationOutcome(
