@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import omnigraph
 from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.manifest.snapshot import GraphCommit
+from omnigraph.storage.objects import Objects
 from support.queueing import Ended, queued
 
 SCHEMA = """
@@ -342,3 +344,23 @@ def test_the_feed_goes_on_from_every_state_on_the_way(tmp_path: Path) -> None:
                     page = other.changes.poll(cursor=page.cursor)
                     rest += [b.cause.commit_id for b in page.blocks]
                 assert rest == line[number + 1 :]
+
+
+def test_a_store_that_fails_while_a_write_waits_is_no_matter(
+    local: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is done ahead of its turn may fail: in its turn it is done again."""
+    put, ahead = Objects.put, []
+
+    def puts(objects: Objects, name: str, content: bytes) -> None:
+        # In its turn an intent is written by one of the handle's own threads.
+        if name.startswith("__recovery") and not current_thread().name.startswith("omnigraph"):
+            ahead.append(name)
+            raise omnigraph.StorageError("the disk is tired", kind=ErrorKind.STORAGE_UNKNOWN)
+        put(objects, name, content)
+
+    monkeypatch.setattr(Objects, "put", puts)
+    ends = behind_a_city(local, knows(local, "a", "c"), knows(local, "a", "d"))
+    assert len(ahead) == 2
+    assert len(set(versions(ends))) == 1
+    assert local.snapshot().count("Knows") == 3

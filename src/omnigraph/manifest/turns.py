@@ -123,8 +123,9 @@ class Turns(Generic[T, R]):
         except BaseException:
             # An interrupt. What is being published is published: only then it is known what to say.
             with self._lock:
-                taken = turn.taken
-            if taken:
+                if not turn.taken:
+                    self._waiting = [t for t in self._waiting if t is not turn]
+            if turn.taken:
                 turn.wait()
             raise
 

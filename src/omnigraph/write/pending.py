@@ -52,9 +52,9 @@ class PendingWrite:
             self.ahead = self.preparation.on(self.branch.recent())
             if self.ahead.work:
                 # In this thread: it has nothing else to do, and the others are for what is urgent.
-                self._intent = Future[None]()
                 content = self._plan(self.ahead.txn, self.ahead.work).encode()
                 self.repository.objects.put(intent_name(self.id), content)
+                self._intent = Future[None]()
                 self._intent.set_result(None)
                 self.stager.write_ahead(self.ahead.txn, self.ahead.work)
 
