@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.s3 import BUCKET, S3Server, run_s3_server
+from support.copies import upload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,6 +155,23 @@ def beside_proxy(
             yield
 
     return block
+
+
+@pytest.fixture
+def copied_to_s3(
+    s3_proxied_root: str, beside_proxy: Callable[[], AbstractContextManager[None]]
+) -> Callable[[Path], str]:
+    """Copies a graph from the local disk to a bucket behind ``s3_proxy``: how a test comes by a
+    large one."""
+    places = count(1)
+
+    def copied(folder: Path) -> str:
+        place = f"{s3_proxied_root}/copy{next(places)}"
+        with beside_proxy():
+            upload(folder, place)
+        return place
+
+    return copied
 
 
 @pytest.fixture(params=["local", "s3"])
