@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.s3 import BUCKET, S3Server, run_s3_server
 from support.copies import upload
+from support.examples import examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 # A deadline measures the machine, not the code. Everything else that differs between a laptop and
 # CI is the choice of examples: CI must give the same answer twice.
 settings.register_profile(
-    "dev", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "dev",
+    deadline=None,
+    max_examples=examples(30),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -13,6 +13,7 @@ from omnigraph.query.topology import edges as module
 from omnigraph.query.topology.edge_parts import EdgeParts
 from omnigraph.query.topology.edges import EdgeTopology
 from omnigraph.query.topology.vertices import VertexSpace
+from support.examples import examples
 
 
 def test_one_edge_is_folded_in_and_only_its_file_is_read(tmp_path):
@@ -184,7 +185,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(changes, st.integers(0, 3))
 def test_any_history_with_branches(tmp_path_factory, history, small):
     """Versions grow from any earlier one; every one is checked, then all of them again."""
