@@ -50,6 +50,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # What tests derive of their graphs stays out of the user's folder; tests of it choose their own.
 os.environ["OMNIGRAPH_CACHE_DIR"] = "off"
 
+# Processes that tests start have Spark for seconds: with a simpler collector and compiler it takes
+# half of the processor time.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+
 MEMORY = Path("/dev/shm")
 MEMORY_MIN_BYTES = 8 << 30
 
