@@ -45,8 +45,8 @@ soak-merges: $(READY) ## every cell of the matrix of merges, or a part: SOAK_SHA
 soak-histories: $(READY) ## random histories of everything: SEEDS="1 2 3" STEPS=10000
 	SEED="$(SEEDS)" STEPS=$(STEPS) $(BIN)/python -m pytest -q -s tests/model/test_whole_histories.py
 
-soak-random: $(READY) ## every test of random cases with EXAMPLES=50 times as many of them
-	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m hypothesis tests/unit tests/flow tests/model tests/spark
+soak-random: $(READY) ## every test of random cases and of samples with EXAMPLES=50 times as many of them
+	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "hypothesis or sampled" tests/unit tests/flow tests/model tests/spark
 
 soak-races: $(READY) ## processes that race, with WRITES=10 times as many writes each
 	EXAMPLES=$(WRITES) $(BIN)/python -m pytest -q tests/process

@@ -95,6 +95,12 @@ def _compile_once() -> Path | None:
 COMPILED = _compile_once()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "sampled: a fixed sample of many cases, a larger one with EXAMPLES"
+    )
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected stays to the end: looking through it for garbage would take half the time."""
