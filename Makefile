@@ -10,8 +10,9 @@ SEEDS  ?= 1 2 3
 STEPS  ?= 10000
 SOAK_SHARD ?= 0/1
 EXAMPLES ?= 50
+WRITES ?= 10
 
-.PHONY: demo test test-fast soak soak-merges soak-histories soak-random check format golden bench bench-spark lock clean help
+.PHONY: demo test test-fast soak soak-merges soak-histories soak-random soak-races check format golden bench bench-spark lock clean help
 
 help:            ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
@@ -36,7 +37,7 @@ test: $(READY)   ## the whole suite
 test-fast: $(READY) ## the inner loop: guards and unit tests without the random ones
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not hypothesis" tests/guards tests/unit
 
-soak: soak-merges soak-histories soak-random ## hours: the whole matrix of merges, long random histories, many random cases
+soak: soak-merges soak-histories soak-random soak-races ## hours: the whole matrix of merges, long random histories, many random cases, long races
 
 soak-merges: $(READY) ## every cell of the matrix of merges, or a part: SOAK_SHARD=0/8
 	SOAK=1 SOAK_SHARD=$(SOAK_SHARD) $(BIN)/python -m pytest -q -s tests/model/test_schema_merges.py
@@ -44,8 +45,11 @@ soak-merges: $(READY) ## every cell of the matrix of merges, or a part: SOAK_SHA
 soak-histories: $(READY) ## random histories of everything: SEEDS="1 2 3" STEPS=10000
 	SEED="$(SEEDS)" STEPS=$(STEPS) $(BIN)/python -m pytest -q -s tests/model/test_whole_histories.py
 
-soak-random: $(READY) ## every test of random cases with EXAMPLES=50 times as many of them
-	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m hypothesis tests/model tests/spark
+soak-random: $(READY) ## every test of random cases and of samples with EXAMPLES=50 times as many of them
+	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "hypothesis or sampled" tests/unit tests/flow tests/model tests/spark
+
+soak-races: $(READY) ## processes that race, with WRITES=10 times as many writes each
+	EXAMPLES=$(WRITES) $(BIN)/python -m pytest -q tests/process
 
 check: $(READY)  ## ruff, pyright, import layers
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ JVM, which serves every kind of session.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -21,6 +22,8 @@ from hypothesis import HealthCheck, settings
 
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.s3 import BUCKET, S3Server, run_s3_server
+from support.copies import upload
+from support.examples import examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +34,10 @@ if TYPE_CHECKING:
 # A deadline measures the machine, not the code. Everything else that differs between a laptop and
 # CI is the choice of examples: CI must give the same answer twice.
 settings.register_profile(
-    "dev", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "dev",
+    deadline=None,
+    max_examples=examples(30),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
@@ -43,6 +49,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # What tests derive of their graphs stays out of the user's folder; tests of it choose their own.
 os.environ["OMNIGRAPH_CACHE_DIR"] = "off"
+
+# Processes that tests start have Spark for seconds: with a simpler collector and compiler it takes
+# half of the processor time.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 
 MEMORY = Path("/dev/shm")
 MEMORY_MIN_BYTES = 8 << 30
@@ -70,6 +81,37 @@ def _put_files_in_memory() -> None:
 _put_files_in_memory()
 
 
+def _compile_once() -> Path | None:
+    """Where nothing may be compiled beside its source, the processes that tests start (hundreds)
+    share a folder for it, instead of compiling the package each."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") == "":
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="pycache-"))
+    os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
+    return folder
+
+
+# The first process makes it and hands it on to the others, which find nothing to do.
+COMPILED = _compile_once()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "sampled: a fixed sample of many cases, a larger one with EXAMPLES"
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays to the end: looking through it for garbage would take half the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Memory is given back when all is well; at the end, because a handle that a test left open
@@ -78,6 +120,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     is_worker = hasattr(session.config, "workerinput")
     if exitstatus == 0 and not is_worker and os.environ.get("TMPDIR") == str(MEMORY):
         shutil.rmtree(factory.getbasetemp(), ignore_errors=True)
+    if COMPILED is not None:
+        shutil.rmtree(COMPILED, ignore_errors=True)
 
 
 _prefixes = count(1)
@@ -126,6 +170,23 @@ def beside_proxy(
             yield
 
     return block
+
+
+@pytest.fixture
+def copied_to_s3(
+    s3_proxied_root: str, beside_proxy: Callable[[], AbstractContextManager[None]]
+) -> Callable[[Path], str]:
+    """Copies a graph from the local disk to a bucket behind ``s3_proxy``: how a test comes by a
+    large one."""
+    places = count(1)
+
+    def copied(folder: Path) -> str:
+        place = f"{s3_proxied_root}/copy{next(places)}"
+        with beside_proxy():
+            upload(folder, place)
+        return place
+
+    return copied
 
 
 @pytest.fixture(params=["local", "s3"])

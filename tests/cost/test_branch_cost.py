@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
@@ -34,10 +34,16 @@ def rows(types: int, count: int) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize(("types", "count"), [(1, 1), (1, 20_000), (200, 1)])
 def test_branches_cost_the_same_at_any_size(
-    types: int, count: int, s3_proxied_root: str, s3_proxy: CountingProxy
+    types: int,
+    count: int,
+    tmp_path: Path,
+    copied_to_s3: Callable[[Path], str],
+    s3_proxy: CountingProxy,
 ) -> None:
-    with omnigraph.init(s3_proxied_root, schema(types)) as graph:
+    with omnigraph.init(tmp_path / "g", schema(types)) as graph:
         graph.load(rows(types, count))
+    place = copied_to_s3(tmp_path / "g")
+    with omnigraph.open(place) as graph:
         graph.load([{"edge": "Knows", "from": "n0", "to": "n0"}])
         graph.settle()
         with measure(s3_proxy) as io:
@@ -58,7 +64,7 @@ def test_branches_cost_the_same_at_any_size(
             graph.branches.delete("done")
         assert io.count() == 5 <= BRANCH_REQUESTS_MAX, io.log()
         graph.branches.create("again")
-    with omnigraph.open(s3_proxied_root) as graph:
+    with omnigraph.open(place) as graph:
         with measure(s3_proxy) as io:
             graph.branches.delete("again")
         assert io.count() == 8 <= BRANCH_REQUESTS_MAX, io.log()
@@ -84,19 +90,17 @@ def test_the_first_write_of_a_second_lineage_opens_an_indexed_version_once(
 
 
 def test_five_hundred_branches_are_listed_and_opened_as_one(
-    s3_proxied_root: str,
-    s3_proxy: CountingProxy,
-    beside_proxy: Callable[[], AbstractContextManager[None]],
+    tmp_path: Path, copied_to_s3: Callable[[Path], str], s3_proxy: CountingProxy
 ) -> None:
     names = [f"b{i:03}" for i in range(BRANCHES)]
     opened = (names[0], names[BRANCHES // 2], names[-1])
-    with beside_proxy(), omnigraph.init(s3_proxied_root, schema(1)) as graph:
+    with omnigraph.init(tmp_path / "g", schema(1)) as graph:
         graph.load(rows(1, 1))
         for name in names:
             graph.branches.create(name)
         for name in opened:
             graph.load([{"type": "T0", "data": {"name": name}}], branch=name)
-    with omnigraph.open(s3_proxied_root) as graph:
+    with omnigraph.open(copied_to_s3(tmp_path / "g")) as graph:
         with measure(s3_proxy) as io:
             assert graph.branches.list() == ["main", *names]
         assert io.count() == 1, io.log()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import omnigraph
@@ -36,24 +38,27 @@ def cost(root: str, proxy: CountingProxy, keep: int, *, confirm: bool = False) -
 
 
 def test_a_cleanup_looks_once_at_each_of_200_tables(
-    s3_proxied_root: str, s3_proxy: CountingProxy
+    tmp_path: Path, copied_to_s3: Callable[[Path], str], s3_proxy: CountingProxy
 ) -> None:
-    with omnigraph.init(s3_proxied_root, schema(TYPES)) as graph:
-        graph.load([row(i, 0) for i in range(TYPES)])
+    with omnigraph.init(tmp_path / "g", schema(TYPES)) as graph:
+        graph.load([row(i, 0) for i in range(4, TYPES)])
+    place = copied_to_s3(tmp_path / "g")
+    with omnigraph.open(place) as graph:
+        graph.load([row(i, 0) for i in range(4)])
         graph.settle()
         looking = CLEANUP_REQUESTS_MAX + CLEANUP_REQUESTS_PER_TABLE_MAX * TYPES
-        nothing, _ = cost(s3_proxied_root, s3_proxy, 1)
+        nothing, _ = cost(place, s3_proxy, 1)
         assert nothing <= looking
         for size in range(1, 4):
             graph.load([row(i, size) for i in range(4)], mode="merge")
         graph.settle()
-    preview, _ = cost(s3_proxied_root, s3_proxy, 1)
+    preview, _ = cost(place, s3_proxy, 1)
     assert preview <= looking
-    confirmed, changed = cost(s3_proxied_root, s3_proxy, 1, confirm=True)
+    confirmed, changed = cost(place, s3_proxy, 1, confirm=True)
     # A store that counts seconds may show all that there is as too young to be removed.
     assert changed in (0, 4)
     assert confirmed <= looking + (4 + 1) * CLEANUP_REQUESTS_PER_CHANGE_MAX
-    again, _ = cost(s3_proxied_root, s3_proxy, 1, confirm=True)
+    again, _ = cost(place, s3_proxy, 1, confirm=True)
     assert again <= looking + CLEANUP_REQUESTS_PER_CHANGE_MAX
 
 

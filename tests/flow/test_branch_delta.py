@@ -18,6 +18,7 @@ from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import InternalError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
+from support.examples import examples
 
 
 def deltas(repository: Repository, before: Snapshot, after: Snapshot) -> dict[str, RowDelta]:
@@ -48,7 +49,7 @@ def check(made: History, a: int, b: int) -> None:
             assert delta.images(side, rows)["id"].to_pylist() == [ids[r] for r in rows]
 
 
-@settings(max_examples=15, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=examples(8), derandomize=True, phases=[Phase.generate])
 @given(steps=steps, lean=st.booleans())
 def test_any_two_states_differ_as_their_exports_do(steps: list[tuple], lean: bool) -> None:
     """Whether the rows that differ are few enough to be kept, or are read piece by piece."""

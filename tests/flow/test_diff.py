@@ -18,6 +18,7 @@ from omnigraph.branch.diff import Diff
 from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.catalog import Catalog
+from support.examples import examples
 
 
 def diff(graph: omnigraph.Graph, before: str, after: str) -> Diff:
@@ -54,7 +55,7 @@ def in_order(state: State) -> str:
     return spelled(sorted((t, i, spelled(line)) for (t, i), line in state.items()))
 
 
-@settings(max_examples=20, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=examples(10), derandomize=True, phases=[Phase.generate])
 @given(steps=steps)
 def test_a_diff_applied_to_one_state_gives_the_other(steps: list[tuple]) -> None:
     with history(steps) as made:

@@ -14,7 +14,6 @@ import lance
 import pytest
 from scenario_support import (
     ACTOR,
-    build,
     city,
     copy_of,
     crash,
@@ -24,6 +23,7 @@ from scenario_support import (
     person,
     picture,
     recovered,
+    template,
 )
 
 import omnigraph
@@ -50,10 +50,9 @@ def graph(tmp_path: Path, folder: Path) -> Iterator[omnigraph.Graph]:
 
 
 @pytest.fixture
-def far(s3_proxied_root: str) -> Iterator[omnigraph.Graph]:
+def far(folder: Path, copied_to_s3: Callable[[Path], str]) -> Iterator[omnigraph.Graph]:
     """A graph on S3, behind the proxy."""
-    build(s3_proxied_root)
-    with omnigraph.open(s3_proxied_root) as opened:
+    with omnigraph.open(copied_to_s3(template(folder))) as opened:
         yield opened
 
 

@@ -15,19 +15,20 @@ from scenario_support import (
     ACTOR,
     KINDS,
     Picture,
-    build,
     copy_of,
     crash,
     intents,
     later,
     picture,
     recovered,
+    template,
 )
 
 import omnigraph
 from omnigraph.failpoints import ArmedAction, FailPoint, FailPointError, armed
 from omnigraph.housekeeping.audit import RecoveryKind
 from omnigraph.upkeep.recovery import RECOVERY_ACTOR
+from support.copies import upload
 
 STAGING = (
     (FailPoint.STAGE_AFTER_COMMIT, 0),
@@ -113,7 +114,7 @@ def test_a_write_that_dies_has_happened_or_not(
 def test_a_write_that_dies_on_s3_has_happened_or_not(
     s3_root: str, folder: Path, kind: str, point: FailPoint
 ) -> None:
-    build(s3_root)
+    upload(template(folder), s3_root)
     dies_and_is_recovered(s3_root, after(folder, kind, "work"), kind, point, 0, "work")
 
 

@@ -17,6 +17,7 @@ from omnigraph.query.codes import QueryFindings
 from omnigraph.query.parse import parse_queries
 from omnigraph.query.plan.explain import explain, indented
 from omnigraph.query.plan.planner import plan_read
+from support.examples import examples
 from support.random_queries import queries
 from support.random_worlds import WORLDS, RandomWorld
 
@@ -62,7 +63,7 @@ def plan_text(read: typed.Read, world: RandomWorld) -> str:
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 def test_every_permutation_of_clauses_gives_the_same_plan(
     world: RandomWorld, data: st.DataObject
 ) -> None:

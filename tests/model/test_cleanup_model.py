@@ -500,6 +500,6 @@ class CleanupKeepsItsPromise(RuleBasedStateMachine):
 TestCleanupKeepsItsPromise = CleanupKeepsItsPromise.TestCase
 TestCleanupKeepsItsPromise.settings = settings(
     settings.get_profile(settings.get_current_profile_name()),
-    max_examples=examples(10),
+    max_examples=examples(6),
     stateful_step_count=16,
 )

@@ -76,7 +76,7 @@ def maintain(graph: omnigraph.Graph, dice: random.Random) -> None:
 
 
 @pytest.mark.parametrize("world", INDEXED, ids=lambda w: w.name)
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(4))
 @given(data=st.data())
 def test_an_optimized_graph_answers_as_the_reference(
     world: RandomWorld, data: st.DataObject
@@ -119,7 +119,7 @@ query q($part: String) {
 """
 
 
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_a_part_of_any_text_is_found_with_and_without_indexes(data: st.DataObject) -> None:
     """Few letters, so that parts are found; writes and maintenance in any order."""

@@ -23,7 +23,7 @@ MODES = ("indexed", "csr")
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_engine_agrees_with_the_reference(world: RandomWorld, data: st.DataObject) -> None:
     case = data.draw(cases(world))

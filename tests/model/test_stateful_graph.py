@@ -165,6 +165,6 @@ class StoreAgreesWithModel(RuleBasedStateMachine):
 TestStoreAgreesWithModel = StoreAgreesWithModel.TestCase
 TestStoreAgreesWithModel.settings = settings(
     settings.get_profile(settings.get_current_profile_name()),
-    max_examples=examples(25),
+    max_examples=examples(15),
     stateful_step_count=20,
 )

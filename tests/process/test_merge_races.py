@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import omnigraph
+from support.examples import examples
 from support.mergers import SCHEMA, SLOTS
 from support.mutators import PEOPLE
 from support.racers import Racer, run_racers
 
-TIMES = 6
+TIMES = examples(3)
 RETIRED = ("r0", "r1")
 
 

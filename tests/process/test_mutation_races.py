@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import omnigraph
+from support.examples import examples
 from support.mutators import PEOPLE, SCHEMA
 from support.racers import Racer, run_racers
 
 PROCESSES = 6
-TIMES = 10
+TIMES = examples(5)
 
 
 def racers(kind: str, uri: str, type_name: str, count: int = PROCESSES) -> list[Racer]:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 import omnigraph
+from support.examples import examples
 from support.racers import SCHEMA, Racer, run_racers
 
 PROCESSES = 12
-COMMITS = 20
+COMMITS = examples(8)
 
 
 def racer(kind: str, uri: str, name: str, type_name: str) -> Racer:

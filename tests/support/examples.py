@@ -1,4 +1,5 @@
-"""How many random cases a test tries: a sample in ``make test``, many more in ``make soak``."""
+"""How many random cases a test tries, and how often racing processes write: a sample in
+``make test``, many more in ``make soak``."""
 
 from __future__ import annotations
 

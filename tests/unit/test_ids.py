@@ -8,15 +8,7 @@ import pytest
 from omnigraph import ids as module
 from omnigraph.ids import SeededIds, SystemIds, derived_ulids
 from omnigraph.testing.clock import ManualClock
-
-DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def number(text: str) -> int:
-    value = 0
-    for character in text:
-        value = value * 32 + DIGITS.index(character)
-    return value
+from support.ulids import number
 
 
 @pytest.mark.parametrize("count", [1, 7, 10_000, 10_001, 70_000])

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from urllib.parse import unquote
 
+from omnigraph.clock import Clock, SystemClock
 from omnigraph.testing.http1 import Operation, Request
 from omnigraph.testing.proxy import CountingProxy
 
@@ -93,12 +94,14 @@ def serial_hops(
     *,
     latencies_s: Sequence[float] = (0.02, 0.1),
     repeat: int = 4,
+    clock: Clock | None = None,
 ) -> float:
     """How often ``operation`` waits for the store in a row: the slope of its time over the latency.
 
     The latencies take turns, so that an operation that grows slower with every call (a longer
     history) does not look like more hops; the median per latency drops the cold first call.
     """
+    clock = clock or SystemClock()
     before_s = proxy.latency_s
     walls_s: dict[float, list[float]] = {latency_s: [] for latency_s in latencies_s}
     try:
@@ -107,9 +110,9 @@ def serial_hops(
                 # What the last call left running must not compete with this one.
                 proxy.wait_idle()
                 proxy.latency_s = latency_s
-                start_s = time.monotonic()
+                start_s = clock.monotonic_s()
                 operation()
-                walls.append(time.monotonic() - start_s)
+                walls.append(clock.monotonic_s() - start_s)
     finally:
         proxy.latency_s = before_s
     proxy.wait_idle()

@@ -19,6 +19,7 @@ from omnigraph.input.jsonl_blocks import LINE_BYTES_MAX
 from omnigraph.input.plan import plan_input
 from omnigraph.input.ranges import Block
 from omnigraph.input.sources import sort_out
+from support.examples import examples
 
 HEADER = ["s", "b", "t", "i", "l", "u", "w", "f", "d", "on", "at", "v", "e", "ss", "is", "ds"]
 
@@ -266,7 +267,7 @@ _CELLS = st.one_of(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(170))
 @given(
     st.lists(st.lists(_CELLS, min_size=1, max_size=3), max_size=6),
     st.sampled_from(["s,i", "on,at", "t,d", "f,w", "v,is", "b,ds", "s", "ss,e"]),

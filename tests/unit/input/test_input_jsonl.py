@@ -25,6 +25,7 @@ from omnigraph.input.ranges import Lines, record_blocks
 from omnigraph.input.record_shape import RecordShape
 from omnigraph.input.sources import sort_out
 from omnigraph.input.threads import read_input
+from support.examples import examples
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def bare(*notes: str) -> str:
 # --- ranges -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(130))
 @given(
     st.lists(st.sampled_from([b"\n", b"a", b"bb", b"\r\n", b"\xef\xbb\xbf", b"ccccccccc"])),
     st.integers(1, 12),

@@ -25,6 +25,7 @@ from omnigraph.input.units import (
     grouped_cuts,
 )
 from omnigraph.spark.input import frame_task
+from support.ulids import number
 
 ALL = CATALOG.nodes["All"]
 
@@ -231,14 +232,6 @@ def test_ids_are_ulids_that_ascend_with_their_place_and_never_meet():
     assert ids[4:8] == derived_ulids(run, 1, lines).to_pylist()
     assert not set(ids) & set(derived_ulids(other, 0, lines).to_pylist())
     assert derived_ulids(run, 0, lines[:0]).to_pylist() == []
-    digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-    def number(text: str) -> int:
-        value = 0
-        for character in text:
-            value = value * 32 + digits.index(character)
-        return value
-
     plain = derived_ulids(run, 0, np.arange(1, 6, dtype=np.int64)).to_pylist()
     assert [number(i) - number(plain[0]) for i in plain] == [0, 1, 2, 3, 4]
     high = derived_ulids(run, 2**36 - 1, np.array([2**42 - 1])).to_pylist()

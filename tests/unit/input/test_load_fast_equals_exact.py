@@ -16,6 +16,7 @@ from omnigraph.input.jsonl_blocks import read_block
 from omnigraph.input.jsonl_fast import header_of, parse_group
 from omnigraph.input.record_shape import RecordShape
 from omnigraph.schema.catalog import EdgeType, GraphType
+from support.examples import examples
 
 _SPACE = st.sampled_from(["", "", "", "", " ", "\t", "  ", "\r"])
 
@@ -108,7 +109,7 @@ def assert_same_rows(left: pa.Table, right: pa.Table) -> None:
     left.validate(full=True)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(130))
 @given(_blocks())
 def test_a_block_reads_as_the_exact_path_reads_it(raw: bytes):
     parts, problems = _exactly(raw)
@@ -124,7 +125,7 @@ def test_a_block_reads_as_the_exact_path_reads_it(raw: bytes):
         assert_same_rows(same.rows, part.rows)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(130))
 @given(st.sampled_from(list(CATALOG.types())).flatmap(_line))
 def test_the_fast_path_accepts_nothing_that_the_exact_path_refuses(line: str):
     raw = line.encode() + b"\n"

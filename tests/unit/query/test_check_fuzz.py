@@ -13,6 +13,7 @@ from omnigraph.query.describe import describe
 from omnigraph.query.lint import lint
 from omnigraph.query.parse.codes import SyntaxCode
 from support.dump import dump
+from support.examples import examples
 
 TEXTS = [(case / "query.gq").read_text() for case in sorted(GOLDEN.iterdir())]
 """Valid and invalid ones: both have mistakes one edit away that nobody thought of."""
@@ -66,39 +67,39 @@ def mutated(text, data):
     return text
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(130))
 @given(st.sampled_from(TEXTS), st.data())
 def test_mutated_queries(text, data):
     check(mutated(text, data), CATALOG)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(130))
 @given(st.sampled_from(WORKED_TEXTS), st.data())
 def test_mutated_queries_on_the_worked_example(text, data):
     check(mutated(text, data), WORKED)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
 @example("$v: Vessel $v: Vessel { }")
 def test_any_clauses(clauses):
     check(f"match {{ $v: Vessel {clauses} }} return {{ $v.name }}", CATALOG)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=15).map(" ".join), st.booleans())
 def test_any_results(projections, optional):
     extra = "optional { $v $c:callsAt $p }" if optional else "$v $c:callsAt $p"
     check(f"match {{ $v: Vessel {extra} }} return {{ {projections} }}", CATALOG)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(70))
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map(" ".join))
 def test_any_condition(condition):
     check(f"delete Vessel where {condition}", CATALOG)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.permutations(list(range(len(WORKED_TEXTS)))), st.integers(1, 6))
 def test_words_of_several_queries_mixed(order, count):
     words = [WORKED_TEXTS[i].split() for i in order[:count]]

@@ -25,6 +25,7 @@ from omnigraph.query.parse import parse_queries
 from omnigraph.schema.codes import SchemaFindings
 from omnigraph.schema.format import format_schema
 from omnigraph.schema.parser import parse
+from support.examples import examples
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "golden" / "format"
@@ -57,14 +58,14 @@ def check_laws(text, layout, again, tree_of):
     assert "\n\n\n" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", layout, flags=re.DOTALL)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(query_texts())
 def test_laws_of_query_layouts(text):
     layout = format_queries(text)
     check_laws(text, layout, format_queries(layout), queries_of)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(st.sampled_from(SCHEMAS), st.data())
 def test_laws_of_schema_layouts(folder, data):
     source = Source(name="s", text=(folder / "in.pg").read_text())

@@ -12,6 +12,7 @@ from omnigraph.errors import QueryError
 from omnigraph.lang.source import Source
 from omnigraph.query import ast
 from omnigraph.query.parse import parse_queries
+from support.examples import examples
 
 
 def parse(text):
@@ -31,14 +32,14 @@ def condition(text):
     return parse(f"delete T where {text}").queries[0].body.statements[0].where
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(files, st.data())
 def test_what_is_written_down_is_read_back(file, data):
     text = data.draw(laid_out(tokens_of(file)))
     assert bare(parse(text)) == bare(file), text
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(30))
 @given(files)
 def test_white_space_is_needed_between_words_only(file):
     text = ""

@@ -12,6 +12,7 @@ from omnigraph.lang.source import Source
 from omnigraph.query.format import format_queries
 from omnigraph.query.parse import SyntaxCode, parse_queries
 from omnigraph.schema.format import format_schema
+from support.examples import examples
 
 QUERY_WORDS = """
     query match return order limit offset insert upsert update delete set where and or not in is
@@ -58,7 +59,7 @@ def format_schema_or_refuse(text):
         assert format_schema(layout) == layout
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.text(st.characters()))
 @example("\ufeff")
 @example("\x00")
@@ -70,20 +71,20 @@ def test_any_text(text):
     format_schema_or_refuse(text)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(170))
 @given(st.lists(st.sampled_from(QUERY_PIECES), max_size=40).map(" ".join))
 @example("match { $a = $b } return { [1] }")
 def test_any_sequence_of_query_tokens(text):
     read_or_refuse(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(st.lists(st.sampled_from(SCHEMA_PIECES), max_size=30).map(" ".join))
 def test_any_sequence_of_schema_tokens(text):
     format_schema_or_refuse(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(query_texts(), st.data())
 def test_mutations_of_valid_queries(text, data):
     for _ in range(data.draw(st.integers(1, 4))):
@@ -93,7 +94,7 @@ def test_mutations_of_valid_queries(text, data):
     read_or_refuse(text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(30))
 @given(query_texts(), st.data())
 def test_every_beginning_of_a_valid_text(text, data):
     read_or_refuse(text[: data.draw(st.integers(0, len(text)))])

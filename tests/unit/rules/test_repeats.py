@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from omnigraph.rules import repeats
 from omnigraph.rules.repeats import find_repeats
+from support.examples import examples
 
 TEXTS = st.one_of(
     st.none(),
@@ -56,7 +57,7 @@ def chunked(values, kind, cuts):
 
 @pytest.mark.usefixtures("exact_rows_max")
 class TestBothWays:
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(100))
     @given(
         st.lists(TEXTS, max_size=25),
         st.lists(st.integers(0, 30), max_size=3),
@@ -65,7 +66,7 @@ class TestBothWays:
     def test_strings(self, values, cuts, kind):
         assert found(chunked(values, kind, cuts)) == expected(values)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=examples(50))
     @given(
         st.lists(
             st.tuples(

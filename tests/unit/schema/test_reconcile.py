@@ -19,6 +19,7 @@ from omnigraph.schema.migrate.reconcile import (
     SchemaText,
     reconcile,
 )
+from support.examples import examples
 
 OURS, THEIRS = SchemaChoices(prefer="ours"), SchemaChoices(prefer="theirs")
 
@@ -78,7 +79,7 @@ def test_what_only_one_side_changed_is_as_that_side_says(before: str, after: str
     assert reconcile(base, other, other).schema == other
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(schema_texts(), schema_texts(), schema_texts())
 def test_both_ways_come_to_the_same_or_to_conflicts(one: str, two: str, three: str) -> None:
     base, ours, theirs = sides(one, two, three)

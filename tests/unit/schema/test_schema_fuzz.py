@@ -10,6 +10,7 @@ from omnigraph.errors import SchemaError
 from omnigraph.schema.codes import SchemaCode
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import from_ir, to_ir
+from support.examples import examples
 
 WORDS = """
     node edge interface implements A B Cc a b id src enum Vector String I32 U64 F32 Blob [ ] ( ) { }
@@ -33,7 +34,7 @@ def compile_or_refuse(text):
         assert from_ir(to_ir(catalog, text))[0] == catalog
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.text(st.characters()))
 @example("\ufeff")
 @example('node A @d("\ud800") {}')
@@ -41,13 +42,13 @@ def test_any_text(text):
     compile_or_refuse(text)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(170))
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join))
 def test_any_sequence_of_tokens(text):
     compile_or_refuse(text)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(schema_texts(), st.data())
 def test_mutations_of_valid_schemas(text, data):
     for _ in range(data.draw(st.integers(1, 4))):
@@ -57,7 +58,7 @@ def test_mutations_of_valid_schemas(text, data):
     compile_or_refuse(text)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.text('()[]{}?*+|^$\\.a-z0,:=!<>PiLux"', max_size=12))
 def test_any_pattern(pattern):
     quoted = pattern.replace("\\", "\\\\").replace('"', '\\"')

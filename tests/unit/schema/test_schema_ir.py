@@ -12,6 +12,7 @@ from schema_texts import schema_texts
 from omnigraph.errors import CorruptionError, FormatError
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import from_ir, schema_hash, to_ir
+from support.examples import examples
 
 TEXT = """
 interface Named { name: String @index }
@@ -21,7 +22,7 @@ edge E: A -> A @card(0..3) { w: F32 @own(x, y = 1)  @unique(src, w) }
 """
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 @given(schema_texts())
 def test_round_trip_is_exact(text):
     catalog = compile_schema(text)
@@ -144,7 +145,7 @@ def replaced(document, path, value):
 DOCUMENT = orjson.loads(to_ir(compile_schema(TEXT), TEXT))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(170), deadline=None)
 @given(
     st.sampled_from(list(paths(DOCUMENT))),
     st.sampled_from([None, True, -1, 0, 1.5, "", "name", "A", [], ["a"], {}, [[]], 2**63]),

@@ -18,6 +18,7 @@ from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.staging import TableStore
 from omnigraph.storage.tables import Table
+from support.examples import examples
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("v", pa.int64())])
 PATH = "nodes/t"
@@ -73,7 +74,7 @@ KINDS = pytest.mark.parametrize("kind", [IndexKind.BTREE, IndexKind.BITMAP])
 
 
 @KINDS
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_one_row_with_another_value_is_told(
     kind: IndexKind, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -16,6 +16,7 @@ from omnigraph.storage import rows as module
 from omnigraph.storage.layout import Fragment, Layout
 from omnigraph.storage.row_changes import live_offsets
 from omnigraph.storage.rows import read_rows, row_ids
+from support.examples import examples
 
 ROWS = 400
 
@@ -77,7 +78,7 @@ def layout_of(dataset: lance.LanceDataset) -> Layout:
 
 
 @pytest.mark.parametrize("fraction", [0, ROWS], ids=["picked", "scanned"])
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(
     cuts=st.sets(st.integers(1, ROWS - 1), max_size=5),
     gone=st.sets(st.integers(0, ROWS - 1), max_size=30),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import obstore
 import pytest
 from obstore.store import S3Store
 
+from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.measure import measure, serial_hops, shorten
 
 
@@ -73,23 +75,33 @@ def test_random_names_are_cut(path, expected):
     assert shorten(path) == expected
 
 
-def test_serial_hops_counts_waits_in_a_row(store, s3_proxy):
-    def one():
-        obstore.get(store, "a").bytes()
+@pytest.mark.parametrize("waits", [0, 1, 3])
+def test_serial_hops_counts_waits_in_a_row(s3_proxy, waits):
+    """Time that does not depend on the latency does not count, nor does a cold first call."""
+    clock = ManualClock()
+    work_s = iter([9.0])
 
-    def three_in_a_row():
-        for _ in range(3):
-            one()
+    def operation():
+        clock.advance(next(work_s, 0.5) + waits * s3_proxy.latency_s)
 
     s3_proxy.latency_s = 0.001
-    with ThreadPoolExecutor(3) as pool:
-
-        def three_at_once():
-            list(pool.map(lambda _: one(), range(3)))
-
-        base = serial_hops(s3_proxy, one)
-        # Ratios, not times: a slow machine slows all of them.
-        assert serial_hops(s3_proxy, three_in_a_row) / base == pytest.approx(3, abs=0.4)
-        assert serial_hops(s3_proxy, three_at_once) / base == pytest.approx(1, abs=0.4)
-    assert base == pytest.approx(1, abs=0.4)
+    assert serial_hops(s3_proxy, operation, clock=clock) == pytest.approx(waits)
     assert s3_proxy.latency_s == 0.001
+
+
+def test_what_slows_down_with_every_call_has_no_more_hops(s3_proxy):
+    clock, calls = ManualClock(), count()
+
+    def operation():
+        clock.advance(0.001 * next(calls) + 2 * s3_proxy.latency_s)
+
+    assert serial_hops(s3_proxy, operation, clock=clock) == pytest.approx(2, abs=0.1)
+
+
+def test_requests_in_a_row_wait_one_after_the_other(store, s3_proxy):
+    s3_proxy.latency_s = 0.01
+    with measure(s3_proxy) as io:
+        for _ in range(3):
+            obstore.get(store, "a").bytes()
+    assert io.count() == 3
+    assert io.wall_s >= 3 * s3_proxy.latency_s

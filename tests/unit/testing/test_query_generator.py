@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
 from omnigraph.query.params import bind
+from support.examples import examples
 from support.naive import NaiveGraph, evaluate, same
 from support.random_queries import cases
 from support.random_worlds import NOW, WORLDS, RandomWorld
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda w: w.name)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_every_text_has_an_answer_that_does_not_depend_on_the_order_of_rows(
     world: RandomWorld, data: st.DataObject

@@ -22,6 +22,7 @@ from omnigraph.spark.input import Intake
 from omnigraph.testing.committed import MemoryState
 from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import validate
+from support.examples import examples
 
 pytest.importorskip("pyspark")
 
@@ -57,7 +58,7 @@ def bulk_check(schema, committed, delta, mode, **options):
 
 @settings(
     deadline=None,
-    max_examples=400,
+    max_examples=examples(130),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(loads(), st.integers(1, 4))

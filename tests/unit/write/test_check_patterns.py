@@ -16,6 +16,7 @@ from validate_fixtures import APPEND, catalog, change, messages, node, prop
 
 from omnigraph.rules.values import re2_spelling, texts_without
 from omnigraph.schema.catalog import Check, Scalar
+from support.examples import examples
 
 CHARACTERS = "ab01_- \n\r\t.$^é٣ß²Ⅷ中\u00a0\u0301\u2028\x00\x85K🙂"
 ATOMS = [
@@ -36,7 +37,7 @@ patterns = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(500))
 @given(patterns, st.lists(st.text(CHARACTERS, max_size=6), min_size=1, max_size=12))
 @example("a$", ["a", "a\n", "a\n\n", "a\nb"])
 @example("a$\n", ["a\n"])

@@ -20,6 +20,7 @@ from omnigraph.schema.catalog import Check, Range, Scalar
 from omnigraph.testing.committed import MemoryState
 from omnigraph.write.txn import GraphDelta
 from omnigraph.write.validate import validate
+from support.examples import examples
 
 IDS = ["a", "b", "c", "d"]
 CARDS = [(0, None), (0, 1), (1, None), (1, 2), (2, 2)]
@@ -177,7 +178,7 @@ def paths(request, monkeypatch):
 @pytest.mark.usefixtures("paths")
 @settings(
     deadline=None,
-    max_examples=400,
+    max_examples=examples(130),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(cases())
@@ -207,7 +208,7 @@ def test_same_result_same_violations_same_counts(case):
         assert table.rows.num_rows == len(final)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(30))
 @given(cases())
 def test_the_first_violations_are_a_prefix_in_a_stable_order(case):
     schema, tables, delta = case

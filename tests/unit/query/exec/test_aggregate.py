@@ -15,6 +15,7 @@ from omnigraph.query.exec.aggregate import Grouped, codes_of
 from omnigraph.query.typed import AggregateCall, Prop
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import PropertyType, Scalar
+from support.examples import examples
 
 VALUES = {
     Scalar.I64: [-(2**63), -1, 0, 3, 2**63 - 1],
@@ -66,7 +67,7 @@ def expected(function, distinct, values):
     return float(total if function == "sum" else total / len(known))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(cases())
 def test_every_function(case):
     scalar, function, distinct, rows, keyed, weighted = case

@@ -15,13 +15,14 @@ from omnigraph.errors import InternalError
 from omnigraph.query import typed
 from omnigraph.query.exec.evaluate import Values, evaluate, holds
 from omnigraph.schema.catalog import PropertyType, Scalar
+from support.examples import examples
 
 
 def records(data: Rows) -> list[dict[str, Any]]:
     return [{name: column[i] for name, column in data.values.items()} for i in range(data.length)]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(330))
 @given(cases())
 def test_conditions_mean_what_python_says(case: tuple[Rows, typed.Expr]) -> None:
     data, expr = case
@@ -34,7 +35,7 @@ def test_conditions_mean_what_python_says(case: tuple[Rows, typed.Expr]) -> None
     assert mask.tolist() == [value is True for value in expected]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(rows())
 def test_columns_and_constants_are_themselves(data: Rows) -> None:
     for name in COLUMNS:

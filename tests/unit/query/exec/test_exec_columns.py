@@ -15,6 +15,7 @@ import omnigraph
 from omnigraph.query.exec import columns as module
 from omnigraph.query.exec.columns import Column, KeptColumn, TableColumns, take
 from omnigraph.schema.arrow import table_schema
+from support.examples import examples
 
 ROWS = 100
 SCHEMA = "node P { name: String @key  age: I64?  city: String?  v: Vector(2)?  tags: [String]? }"
@@ -128,7 +129,7 @@ def test_missing_columns_are_fetched_together(people, monkeypatch):
     assert table.fetched == [(2, ("city", "tags"))], "each row once, both columns in one request"
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.sampled_from(["name", "age", "city", "v", "tags", "id"]),
     st.lists(st.lists(st.integers(-1, ROWS - 1), max_size=8), min_size=1, max_size=4),

@@ -16,6 +16,7 @@ from omnigraph.query.exec import expand as module
 from omnigraph.query.exec.expand import arrivals, close, degrees, expand
 from omnigraph.query.exec.limits import Guard, Limits
 from omnigraph.query.plan.nodes import Close, Degrees, Expand, Outer
+from support.examples import examples
 
 ends = st.integers(0, 7)
 edge_lists = st.lists(st.tuples(ends, ends), max_size=16)
@@ -58,7 +59,7 @@ def reach(edges, side, start, low, high) -> set[int]:
     return found
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(80))
 @given(edge_lists, starts, sides, bounds, st.booleans())
 def test_hops_reach_what_a_search_reaches(edges, origins, side, hops, whole):
     low, high = hops
@@ -73,7 +74,7 @@ def test_hops_reach_what_a_search_reaches(edges, origins, side, hops, whole):
         assert ends_only == Counter((b, *weight) for _, b in expected)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(edge_lists, starts, starts, sides, bounds, st.booleans())
 def test_connected_rows_are_those_that_a_search_connects(edges, left, right, side, hops, whole):
     low, high = hops
@@ -99,7 +100,7 @@ def incident(edges, side, start):
     return found
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(40))
 @given(edge_lists, starts, sides, st.booleans())
 def test_a_row_per_edge(edges, origins, side, whole):
     table = Edges(edges, whole=whole)
@@ -115,7 +116,7 @@ def test_a_row_per_edge(edges, origins, side, whole):
     assert rows(counted, "a") == [row for row in per_row if row[1]]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(40))
 @given(
     edge_lists,
     st.lists(st.tuples(st.integers(0, 7), st.integers(1, 3)), max_size=9),

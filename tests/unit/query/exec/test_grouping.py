@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from omnigraph.query.exec import aggregate
 from omnigraph.query.exec.aggregate import distinct_count, group
+from support.examples import examples
 
 FAR = 2**61
 codes = st.one_of(st.integers(-1, 3), st.sampled_from([-1, 0, 5000, 2**31, FAR, 2**62, 2**63 - 2]))
@@ -22,7 +23,7 @@ def keys_and_length(draw):
     return [np.array(draw(column), np.int64) for _ in range(width)], length
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(70))
 @given(keys_and_length(), st.sampled_from(LIMITS))
 def test_rows_with_equal_keys_are_together(case, limits):
     keys, length = case

@@ -15,6 +15,7 @@ from omnigraph.clock import SystemClock
 from omnigraph.errors import LimitError
 from omnigraph.query.exec.join import compact, equal_rows, product
 from omnigraph.query.exec.limits import Guard, Limits
+from support.examples import examples
 
 small = st.lists(st.integers(-1, 3), max_size=6)
 values = st.lists(st.sampled_from(["a", "b", "", "é", None]), max_size=7)
@@ -26,7 +27,7 @@ def test_a_product_has_every_pair_once(left, right):
     assert rows(made, "a", "b") == [(a, b) for a in left for b in right]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["x", "y", None])), max_size=7),
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["x", "y", None])), max_size=7),
@@ -77,7 +78,7 @@ def test_a_product_is_refused_before_it_is_made():
         equal_rows(large, frame(b=np.zeros(100_000, np.int64)), [(ones, ones)], narrow)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(
     st.lists(
         st.tuples(st.integers(-1, 2), st.integers(-1, 2), st.integers(0, 1), st.integers(1, 3)),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from omnigraph.query.exec import order
 from omnigraph.query.exec.order import order_rows, sortable
+from support.examples import examples
 
 VALUES = {
     pa.int64(): [-(2**63), -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1],
@@ -62,7 +63,7 @@ def columns(draw):
     return values, column
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(80))
 @given(columns(), st.booleans())
 def test_keys_sort_as_values_do(case, descending):
     values, column = case
@@ -112,7 +113,7 @@ rows_strategy = st.lists(
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(80))
 @given(
     rows_strategy,
     st.integers(0, 2),

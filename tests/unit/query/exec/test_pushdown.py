@@ -35,6 +35,7 @@ from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import PropertyType, Scalar
 from omnigraph.schema.compile import compile_schema
 from omnigraph.storage.layout import FILE_FORMAT, physical_table
+from support.examples import examples
 
 LENGTH = 60
 UNSIGNED = (Scalar.U32, Scalar.U64)
@@ -88,7 +89,7 @@ def found(dataset: lance.LanceDataset, condition: Any) -> list[int]:
     return [int(i) for i in dataset.to_table(columns=["id"], filter=condition)["id"].to_pylist()]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(130))
 @given(expr=conditions({n: k for n, k in COLUMNS.items() if k.scalar not in UNSIGNED}))
 def test_lance_and_evaluate_agree(
     stored: tuple[lance.LanceDataset, Rows], expr: typed.Expr

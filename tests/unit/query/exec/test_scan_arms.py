@@ -16,6 +16,7 @@ from omnigraph.query.exec import lookups
 from omnigraph.query.exec import world as world_module
 from omnigraph.query.exec.columns import CACHE_VARIABLE
 from omnigraph.storage.tables import Table
+from support.examples import examples
 
 SCHEMA = """
 node P {
@@ -116,7 +117,7 @@ def test_filters_mean_the_same_in_lance(handles, lance_filters):
     assert down["memory"] >= 3
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_any_combination_of_filters(handles, data):
     def formed(depth: int) -> str:

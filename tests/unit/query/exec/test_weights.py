@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import LimitError
 from omnigraph.query.exec.frame import COUNT_MAX, summed, times
+from support.examples import examples
 
 numbers = st.one_of(st.integers(0, 9), st.integers(0, COUNT_MAX), st.sampled_from([2**31, 2**32]))
 NEARLY = COUNT_MAX - COUNT_MAX // 2**45
 """Up to here a float can be trusted to see that a number is small enough."""
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(70))
 @given(st.lists(st.tuples(numbers, numbers), max_size=6))
 def test_products(rows):
     left, right = (np.array([r[i] for r in rows], np.int64) for i in (0, 1))
@@ -27,7 +28,7 @@ def test_products(rows):
             times(left, right)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(70))
 @given(st.lists(st.tuples(st.integers(0, 2), numbers), max_size=8), st.sampled_from([1, 3, 5]))
 def test_sums(rows, count):
     groups = np.array([g % count for g, _ in rows], np.int64)

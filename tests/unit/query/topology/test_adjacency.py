@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.query.topology import adjacency as module
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
+from support.examples import examples
 
 VERTICES = 6
 ends = st.integers(0, VERTICES - 1)
@@ -75,7 +76,7 @@ def check(adjacency: Adjacency, edges: dict[int, tuple[int, int]], asked) -> Non
         assert sums == [sum(3 * a for a, b in kept if b == v) for v in range(highest + 1)]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(40))
 @given(edge_lists, origins, st.booleans(), st.booleans())
 def test_neighbours_are_those_of_the_edges(edges, asked, per_edge, with_pointers):
     make = Adjacency.of_edges if per_edge else Adjacency.of_pairs
@@ -85,7 +86,7 @@ def test_neighbours_are_those_of_the_edges(edges, asked, per_edge, with_pointers
         assert adjacency.parallel == (len(set(edges)) < len(edges))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(edge_lists, st.data(), edge_lists, st.integers(0, 3), st.booleans(), st.booleans())
 def test_a_change_gives_what_making_it_anew_gives(
     edges, data, added, grown, per_edge, with_pointers

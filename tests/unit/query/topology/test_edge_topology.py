@@ -7,76 +7,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from topology_support import Versions, edge_rows
+from topology_support import BASE, SIDES, Topology, Versions, check, edge_rows, reads
 
 from omnigraph.query.topology import edges as module
 from omnigraph.query.topology.edge_parts import EdgeParts
 from omnigraph.query.topology.edges import EdgeTopology
 from omnigraph.query.topology.vertices import VertexSpace
-from omnigraph.storage.tables import Table
-
-SIDES = ("out", "in", "both")
-BASE = [(f"e{i}", f"p{i % 7}", f"q{i}") for i in range(40)]
-"""No two edges connect the same nodes: then any change can be folded in."""
-
-
-class Topology:
-    """An ``EdgeTopology`` that says what it holds, and notes what it reads."""
-
-    def __init__(self) -> None:
-        self.space = VertexSpace()
-        self.edges = EdgeTopology(EdgeParts(self.space, self.space))
-
-    def pairs(self, table: Table, side: str = "out") -> list[tuple[str, str]]:
-        adjacency = self.edges.adjacency(table, side, per_edge=False)
-        return sorted(zip(*self._texts(adjacency), strict=True))
-
-    def rows(self, table: Table, side: str = "out") -> list[tuple[str, str, str]]:
-        """Per edge: its ends, and the id of the row at its address."""
-        adjacency = self.edges.adjacency(table, side, per_edge=True)
-        ids = table.columns(["id"])["id"].to_numpy()
-        found = ids[table.layout.positions(adjacency.addresses)]
-        return sorted(zip(found.tolist(), *self._texts(adjacency), strict=True))
-
-    def _texts(self, adjacency) -> list[list[str]]:
-        origins = self.space.text(adjacency.keys >> 32).to_pylist()
-        return [origins, self.space.text(adjacency.targets).to_pylist()]
-
-    @property
-    def made(self) -> tuple[int, int]:
-        return self.edges.builds, self.edges.refreshes
-
-
-def expected_rows(table: Table, side: str) -> list[tuple[str, str, str]]:
-    found = table.dataset.to_table(columns=["id", "src", "dst"]).to_pylist()
-    rows = []
-    for row in found:
-        one, ends = row["id"], (row["src"], row["dst"])
-        if side in ("out", "both"):
-            rows.append((one, *ends))
-        if side in ("in", "both") and not (side == "both" and ends[0] == ends[1]):
-            rows.append((one, *reversed(ends)))
-    return sorted(rows)
-
-
-def check(topology: Topology, table: Table) -> None:
-    for side in SIDES:
-        expected = expected_rows(table, side)
-        assert topology.rows(table, side) == expected, side
-        assert topology.pairs(table, side) == sorted({(a, b) for _, a, b in expected}), side
-
-
-def reads(table: Table) -> list[int]:
-    """Notes how many rows are read from files."""
-    asked: list[int] = []
-    read = table.memory._read_fragments
-
-    def noted(fragments, names):
-        asked.extend(f.live_rows for f in fragments)
-        return read(fragments, names)
-
-    table.memory._read_fragments = noted
-    return asked
+from support.examples import examples
 
 
 def test_one_edge_is_folded_in_and_only_its_file_is_read(tmp_path):
@@ -248,7 +185,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(changes, st.integers(0, 3))
 def test_any_history_with_branches(tmp_path_factory, history, small):
     """Versions grow from any earlier one; every one is checked, then all of them again."""

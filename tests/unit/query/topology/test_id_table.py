@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from omnigraph.query.topology import id_table as module
 from omnigraph.query.topology.id_table import ABSENT, IdTable
+from support.examples import examples
 
 TEXTS = st.one_of(st.text(max_size=3), st.integers(0, 60).map(lambda n: f"p{n}"))
 
@@ -18,7 +19,7 @@ def texts(values) -> pa.StringArray:
     return pa.array(list(values), pa.string())
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(40))
 @given(
     known=st.lists(TEXTS, unique=True, max_size=60),
     asked=st.lists(TEXTS, max_size=60),

@@ -14,6 +14,7 @@ from topology_support import Versions, node_rows
 from omnigraph.storage.layout import Fragment, Layout
 from omnigraph.storage.table_memory import ColumnCache
 from omnigraph.storage.tables import Table
+from support.examples import examples
 
 
 def stored(table: Table) -> tuple[np.ndarray, list[str]]:
@@ -122,7 +123,7 @@ def test_a_table_without_rows_has_no_addresses():
     assert layout.all_addresses().tolist() == []
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     st.lists(st.integers(1, 5), min_size=1, max_size=4),
     st.lists(st.sets(st.integers(0, 19), max_size=6), max_size=3),

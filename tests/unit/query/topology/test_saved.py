@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from test_edge_topology import BASE, SIDES, check, reads
-from topology_support import Versions, edge_rows, node_rows
+from topology_support import BASE, SIDES, Topology, Versions, check, edge_rows, node_rows, reads
 
 from omnigraph.query.topology import edge_parts
 from omnigraph.query.topology.array_files import ArrayFiles
-from omnigraph.query.topology.edge_parts import EdgeParts
-from omnigraph.query.topology.edges import EdgeTopology
 from omnigraph.query.topology.saved import TopologyFiles
 from omnigraph.query.topology.vertices import VertexSpace
 from omnigraph.storage.tables import Table
@@ -25,34 +22,17 @@ def _every_edge_is_worth_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edge_parts, "SAVED_EDGES_MIN", 1)
 
 
-class Process:
+class Process(Topology):
     """Knows nothing but what is on disk."""
 
     def __init__(self, folder: Path, graph: str = "graph") -> None:
         self.files = ArrayFiles(folder / "cache", 1 << 24)
         saved = TopologyFiles(self.files, graph)
-        self.space = VertexSpace("nodes/n", saved)
-        self.edges = EdgeTopology(EdgeParts(self.space, self.space, "edges/t", saved))
-
-    # As ``test_edge_topology`` asks its own.
-
-    def pairs(self, table: Table, side: str = "out") -> list[tuple[str, str]]:
-        adjacency = self.edges.adjacency(table, side, per_edge=False)
-        return sorted(zip(*self._texts(adjacency), strict=True))
-
-    def rows(self, table: Table, side: str = "out") -> list[tuple[str, str, str]]:
-        adjacency = self.edges.adjacency(table, side, per_edge=True)
-        ids = table.columns(["id"])["id"].to_numpy()
-        found = ids[table.layout.positions(adjacency.addresses)]
-        return sorted(zip(found.tolist(), *self._texts(adjacency), strict=True))
-
-    def _texts(self, adjacency) -> list[list[str]]:
-        origins = self.space.text(adjacency.keys >> 32).to_pylist()
-        return [origins, self.space.text(adjacency.targets).to_pylist()]
+        super().__init__(VertexSpace("nodes/n", saved), "edges/t", saved)
 
     @property
     def made(self) -> tuple[int, int, int]:
-        return self.edges.builds, self.edges.refreshes, self.edges.loads
+        return (*super().made, self.edges.loads)
 
     def names(self) -> set[str]:
         return {"-".join(n.split("-")[1:-1]) for n in self.files.newest("")}

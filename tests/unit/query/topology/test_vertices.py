@@ -14,6 +14,7 @@ from topology_support import Versions, node_rows
 
 from omnigraph.query.topology import vertices as module
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace
+from support.examples import examples
 
 TEXTS = st.sampled_from(["", "a", "b", "aa", "é", "\u0000", "x y", *(f"p{i}" for i in range(40))])
 
@@ -32,7 +33,7 @@ def histories(draw):
     return draw(st.lists(step, max_size=12))
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(histories(), st.sampled_from([0, 1, 3, 2_000]), st.sampled_from([0, 1, 8]))
 def test_a_space_is_a_dictionary(history, few, scans):
     """Whether few ids are asked or many, by scan or by hash: the answers are a dict's."""
@@ -111,7 +112,7 @@ def test_threads_that_meet_the_same_new_ids_agree():
 # ---------------------------------------------------------------- rows of one version
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(30))
 @given(st.permutations(range(9)), st.integers(0, 9), st.lists(st.integers(-1, 14), max_size=12))
 def test_pinned_vertices_map_both_ways(numbers_, kept, asked):
     own = np.array(numbers_[:kept], np.int64)

@@ -1,13 +1,18 @@
-"""Versions of one edge or node table, staged as a write does, in several lineages."""
+"""Versions of one edge or node table, staged as a write does, in several lineages; and a topology of
+them that can be compared with what is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.query.topology.edge_parts import EdgeParts
+from omnigraph.query.topology.edges import EdgeTopology
+from omnigraph.query.topology.vertices import VertexSpace
 from omnigraph.storage.changes import Append, Change, Remove, Replace, Upsert
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects
@@ -20,6 +25,9 @@ EDGES = pa.schema(
     + [pa.field("n", pa.int64())]
 )
 Edge = tuple[str, str, str]
+SIDES = ("out", "in", "both")
+BASE = [(f"e{i}", f"p{i % 7}", f"q{i}") for i in range(40)]
+"""No two edges connect the same nodes: then any change can be folded in."""
 
 
 def edge_rows(edges: Iterable[Edge]) -> pa.Table:
@@ -67,3 +75,62 @@ class Versions:
         staged = self.store.stage(self.path, base, changes, schema, f"v{next(self._names)}")
         self.store.pin(staged)
         return self.store.open(staged.table.name)
+
+
+class Topology:
+    """An ``EdgeTopology`` that says what it holds, and notes what it reads."""
+
+    def __init__(self, space: VertexSpace | None = None, *saved: Any) -> None:
+        self.space = VertexSpace() if space is None else space
+        self.edges = EdgeTopology(EdgeParts(self.space, self.space, *saved))
+
+    def pairs(self, table: Table, side: str = "out") -> list[tuple[str, str]]:
+        adjacency = self.edges.adjacency(table, side, per_edge=False)
+        return sorted(zip(*self._texts(adjacency), strict=True))
+
+    def rows(self, table: Table, side: str = "out") -> list[tuple[str, str, str]]:
+        """Per edge: its ends, and the id of the row at its address."""
+        adjacency = self.edges.adjacency(table, side, per_edge=True)
+        ids = table.columns(["id"])["id"].to_numpy()
+        found = ids[table.layout.positions(adjacency.addresses)]
+        return sorted(zip(found.tolist(), *self._texts(adjacency), strict=True))
+
+    def _texts(self, adjacency) -> list[list[str]]:
+        origins = self.space.text(adjacency.keys >> 32).to_pylist()
+        return [origins, self.space.text(adjacency.targets).to_pylist()]
+
+    @property
+    def made(self) -> tuple[int, int]:
+        return self.edges.builds, self.edges.refreshes
+
+
+def expected_rows(table: Table, side: str) -> list[tuple[str, str, str]]:
+    found = table.dataset.to_table(columns=["id", "src", "dst"]).to_pylist()
+    rows = []
+    for row in found:
+        one, ends = row["id"], (row["src"], row["dst"])
+        if side in ("out", "both"):
+            rows.append((one, *ends))
+        if side in ("in", "both") and not (side == "both" and ends[0] == ends[1]):
+            rows.append((one, *reversed(ends)))
+    return sorted(rows)
+
+
+def check(topology: Topology, table: Table) -> None:
+    for side in SIDES:
+        expected = expected_rows(table, side)
+        assert topology.rows(table, side) == expected, side
+        assert topology.pairs(table, side) == sorted({(a, b) for _, a, b in expected}), side
+
+
+def reads(table: Table) -> list[int]:
+    """Notes how many rows are read from files."""
+    asked: list[int] = []
+    read = table.memory._read_fragments
+
+    def noted(fragments, names):
+        asked.extend(f.live_rows for f in fragments)
+        return read(fragments, names)
+
+    table.memory._read_fragments = noted
+    return asked
