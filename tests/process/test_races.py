@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 import omnigraph
 from support.examples import examples
-from support.racers import SCHEMA, Racer, run_racers
+from support.racers import CROWD, SCHEMA, Racer, run_racers
 
 PROCESSES = 12
 COMMITS = examples(8)
+TWENTY = max(20, COMMITS)
 
 
 def racer(kind: str, uri: str, name: str, type_name: str) -> Racer:
@@ -43,14 +45,41 @@ def test_of_twelve_creators_exactly_one_creates(store_root: str) -> None:
 @pytest.mark.xdist_group("races")
 def test_twelve_processes_on_one_table_lose_nothing(store_root: str) -> None:
     graph = omnigraph.init(store_root, SCHEMA)
-    results = run_racers([racer("append", store_root, f"w{i}", "Person") for i in range(PROCESSES)])
+    # Twenty each, whatever the other tests have time for: a promise of the cost budgets.
+    each = [racer("append", store_root, f"w{i}", "Person") for i in range(PROCESSES)]
+    results = run_racers([replace(one, count=TWENTY) for one in each])
     assert [r.errors for r in results] == [()] * PROCESSES
-    assert sum(r.done for r in results) == PROCESSES * COMMITS
+    assert sum(r.done for r in results) == PROCESSES * TWENTY
     names = graph.snapshot().rows("Person").to_arrow()["name"].to_pylist()
-    assert sorted(names) == sorted(f"w{i}-{n}" for i in range(PROCESSES) for n in range(COMMITS))
+    assert sorted(names) == sorted(f"w{i}-{n}" for i in range(PROCESSES) for n in range(TWENTY))
     commits = graph.commits()
-    assert len(commits) == PROCESSES * COMMITS + 1
+    assert len(commits) == PROCESSES * TWENTY + 1
     assert_linear(commits)
+
+
+@pytest.mark.xdist_group("races")
+def test_threads_of_several_processes_lose_nothing(store_root: str) -> None:
+    graph = omnigraph.init(store_root, SCHEMA)
+    graph.load([{"type": "Person", "data": {"name": "first"}}])
+    turns, processes = examples(3), 4
+    racers = [racer("crowd", store_root, f"w{i}", "Person") for i in range(processes)]
+    results = run_racers([replace(one, count=turns) for one in racers])
+    assert [r.errors for r in results] == [()] * processes
+    wanted = {
+        f"w{i}-{thread}-{n}"
+        for i in range(processes)
+        for thread in range(CROWD)
+        for n in range(turns)
+    }
+    names = graph.snapshot().rows("Person").to_arrow()["name"].to_pylist()
+    assert sorted(names) == sorted({*wanted, "first"})
+    commits = graph.commits()
+    assert [c.parent_id for c in commits] == [*(c.id for c in commits[1:]), None]
+    # Every state on the way has one person more than the one before.
+    counts = [graph.at(f"commit:{c.id}").count("Person") for c in commits]
+    assert counts == list(range(len(wanted) + 1, -1, -1))
+    # Threads that found others waiting were published with them.
+    assert commits[0].manifest_version < len(commits)
 
 
 @pytest.mark.xdist_group("races")

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -30,6 +31,8 @@ node City { name: String @key }
 edge Knows: Person -> Person { since: I32? }
 edge LivesIn: Person -> City
 """
+CROWD = 8
+"""Threads of a process that writes with several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,16 @@ def connect(graph: Graph, name: str, i: int, type_name: str) -> None:
     graph.load([{"edge": type_name, **ends}], actor=name)
 
 
+def crowd(graph: Graph, name: str, i: int, type_name: str) -> None:
+    """Commit a new node in each of several threads, all at once."""
+
+    def add(thread: int) -> None:
+        append(graph, f"{name}-{thread}", i, type_name)
+
+    with ThreadPoolExecutor(CROWD) as pool:
+        list(pool.map(add, range(CROWD)))
+
+
 def replace(graph: Graph, name: str, i: int, type_name: str) -> None:
     """Overwrite the people, each time with another one missing."""
     rows = [{"type": type_name, "data": {"name": f"p{n}"}} for n in range(10) if n != i % 10]
@@ -84,6 +97,7 @@ _KINDS: dict[str, Callable[[Graph, str, int, str], str | None]] = {
     "append": append,
     "churn": branchers.churn,
     "connect": connect,
+    "crowd": crowd,
     "merge": merge,
     "replace": replace,
     "claim": mutators.claim,
