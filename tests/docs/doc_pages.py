@@ -9,6 +9,8 @@ words behind its fence:
     ```pg fleet.pg       written to the file that is named; the same for any language
     anything else        shown to readers only
 
+A block needs the extra that the paragraph above it tells to install: `omnigraph[pandas]`.
+
 `…` in expected output stands for any text, on a line of its own for any number of lines.
 """
 
@@ -27,6 +29,7 @@ from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PROMPT = "$ omnigraph "
+_EXTRA = re.compile(r"omnigraph\[(\w+)\]")
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 _ROW = re.compile(r"^\|(.+)\|$", re.M)
@@ -40,6 +43,8 @@ class Block:
     """Behind the fence: the language, then perhaps a file name."""
     text: str
     line: int
+    extra: str | None = None
+    """What has to be installed beside the base."""
 
     @property
     def language(self) -> str:
@@ -62,9 +67,15 @@ def blocks(page: Path) -> list[Block]:
             words=tuple(found[1].split()),
             text=found[2],
             line=text.count("\n", 0, found.start()) + 1,
+            extra=_extra_above(text[: found.start()]),
         )
         for found in _FENCE.finditer(text)
     ]
+
+
+def _extra_above(text: str) -> str | None:
+    found = _EXTRA.search(text.rstrip().rpartition("\n\n")[2])
+    return found[1] if found else None
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
@@ -79,14 +90,19 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
             shown.append(line)
 
 
-def run_page(page: Path, folder: Path) -> int:
-    """Execute a page in ``folder``, the current one; returns how many blocks did something."""
+def run_page(page: Path, folder: Path, *, base_only: bool = False) -> int:
+    """Execute a page in ``folder``, the current one; returns how many blocks did something.
+
+    With ``base_only`` blocks that need an extra are passed over.
+    """
     namespace: dict[str, Any] = {"__name__": "__page__"}
     done = 0
     printed: str | None = None
     for block in blocks(page):
         where = f"{name_of(page)}:{block.line}"
         last, printed = printed, None
+        if block.extra and base_only:
+            continue
         if len(block.words) > 1:
             (folder / block.words[1]).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
