@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.types import StringParamType
@@ -36,7 +36,13 @@ class Words(StringParamType):
         return text
 
 
-class TimeSpan(click.ParamType[float]):
+if TYPE_CHECKING:
+    _Seconds = click.ParamType[float]
+else:  # A type with a parameter since click 8.4.
+    _Seconds = click.ParamType
+
+
+class TimeSpan(_Seconds):
     """A length of time, in seconds: ``30d``, ``12h``, ``90m``, ``45s``."""
 
     name = "span"
