@@ -27,7 +27,7 @@ def test_parts_of_texts_are_found_and_their_indexes_checked(older: None, tmp_pat
         rows = {"id": ["a", "b", "c"], "body": ["it's here", "nothing", "so it's 'quoted'"]}
         graph.load(pa.table(rows), type="Doc")
         assert graph.query(QUERY).to_dicts() == [{"d.id": "a"}, {"d.id": "c"}]
-        graph.upkeep.optimize()
+        graph.optimize()
         assert graph.query(QUERY).to_dicts() == [{"d.id": "a"}, {"d.id": "c"}]
         assert graph.upkeep.check().ok
 
