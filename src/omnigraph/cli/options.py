@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.types import StringParamType
 
+from omnigraph.cli.profile import ACTOR_VARIABLE
 from omnigraph.cli.settings import Settings
 from omnigraph.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-STORE_VARIABLE = "OMNIGRAPH_STORE"
-ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
 
 # ---------------------------------------------------------------- kinds of values
