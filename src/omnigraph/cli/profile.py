@@ -45,7 +45,7 @@ _MANIFEST = "__manifest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class ConfiguredValues:
     """What a file says, with the name of the file for messages."""
 
     path: Path
@@ -89,7 +89,7 @@ def _removal(variable: str) -> Callable[[], None]:
     return lambda: cast("None", os.environ.pop(variable, None))
 
 
-def read_profile(name: str | None) -> Profile | None:
+def read_profile(name: str | None) -> ConfiguredValues | None:
     """The profile of this name, or what holds without one; None if there is no file."""
     path = _config_path()
     if path is None:
@@ -110,7 +110,7 @@ def read_profile(name: str | None) -> Profile | None:
             known = ", ".join(sorted(cast("dict[str, Any]", profiles))) or "none"
             raise _wrong(path, f"no profile '{name}'", f"it has: {known}")
         found |= cast("dict[str, Any]", chosen)
-    return Profile(path=path, values=_checked(path, found))
+    return ConfiguredValues(path=path, values=_checked(path, found))
 
 
 def _checked(path: Path, found: dict[str, Any]) -> dict[str, str]:
