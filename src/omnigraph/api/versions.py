@@ -19,6 +19,7 @@ from omnigraph.branch import control
 from omnigraph.branch.control import BranchInfo
 from omnigraph.branch.history import branch_infos
 from omnigraph.branch.tags import Tag, create_tag, delete_tag, list_tags, show_tag
+from omnigraph.choices import GranularityWord, PreferWord
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
@@ -113,8 +114,8 @@ class Versions(ABC):
         source: str,
         *,
         into: str = MAIN,
-        granularity: str = "property",
-        prefer: str | None = None,
+        granularity: GranularityWord = "property",
+        prefer: PreferWord | None = None,
         resolutions: Sequence[Resolution] | bytes | None = None,
         dry_run: bool = False,
         delete_branch: bool = False,
@@ -158,8 +159,8 @@ class Versions(ABC):
         commit: str,
         *,
         branch: str = MAIN,
-        granularity: str = "property",
-        prefer: str | None = None,
+        granularity: GranularityWord = "property",
+        prefer: PreferWord | None = None,
         resolutions: Sequence[Resolution] | bytes | None = None,
         dry_run: bool = False,
         actor: str | None = None,

@@ -35,6 +35,8 @@ class Words(StringParamType):
 
 
 if TYPE_CHECKING:
+    from omnigraph.choices import DurabilityWord
+
     _Seconds = click.ParamType[float]
 else:  # A type with a parameter since click 8.4.
     _Seconds = click.ParamType
@@ -209,7 +211,7 @@ if_commit_option = text_option(
 """The command gets the id as the graph writes it."""
 
 
-def _set_durability(ctx: click.Context, param: click.Parameter, value: str) -> None:
+def _set_durability(ctx: click.Context, param: click.Parameter, value: DurabilityWord) -> None:
     ctx.ensure_object(Settings).durability = value
 
 

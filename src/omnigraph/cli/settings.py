@@ -20,6 +20,7 @@ from omnigraph.errors import UsageError
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
+    from omnigraph.choices import DurabilityWord
     from omnigraph.manifest.snapshot import GraphCommit
 
 
@@ -33,7 +34,7 @@ class Settings:
         self.quiet = quiet
         self.place = ""
         """The graph that the command line names."""
-        self.durability = "process"
+        self.durability: DurabilityWord = "process"
         """What an acknowledged write survives."""
         self.writing = False
         """Whether the graph is being changed: an interrupt may come before or after the commit."""

@@ -22,6 +22,7 @@ from dataclasses import replace
 from omnigraph.errors import CommitUnknownError, CorruptionError, OmnigraphError, StorageError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.housekeeping.intents import Lease, intent_name
+from omnigraph.logs import logger
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
@@ -39,6 +40,8 @@ from omnigraph.write.preparation import Preparation, PreparedWrite
 from omnigraph.write.request import Receipt, Requires, WriteRequest
 from omnigraph.write.stage import Staged, Stager, Work, table_actions
 from omnigraph.write.txn import WriteTxn
+
+_log = logger("write")
 
 
 def publish(repository: Repository, request: WriteRequest) -> Receipt:
@@ -168,6 +171,7 @@ class _Operation:
                 self._stager.forget_handles()
                 head, landed = self._outcome.resolve(prepared.txn.snapshot, failure)
                 if not landed:
+                    _log.info("lost a race on %s, attempt %d", branch.name, attempt)
                     outcome.back_off(self._repository, attempt, clock.monotonic_s() - started_s)
                     prepared = self._preparation.again(prepared, head)
                     continue
@@ -256,10 +260,12 @@ class _Operation:
                 details={"operation_id": self._id},
             ) from e
         self._end_lease()
+        commit = head.snapshot.head
+        _log.info("published %s %s on %s", commit.kind, commit.id, self._branch.name)
         gone = [intent_name(self._id), *self._stager.leftovers]
         settle(self._repository, self._branch, head.snapshot, gone)
         return Receipt(
-            commit=head.snapshot.head,
-            changes=head.snapshot.head.changes,
+            commit=commit,
+            changes=commit.changes,
             attempts=attempts,
         )
