@@ -19,8 +19,9 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import redirect_stdout
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,25 @@ def run_page(page: Path, folder: Path, *, base_only: bool = False) -> int:
 
     With ``base_only`` blocks that need an extra are passed over.
     """
+    with _importing_from(folder):
+        return _run_blocks(page, folder, base_only)
+
+
+@contextmanager
+def _importing_from(folder: Path) -> Generator[None]:
+    """Modules that a page writes can be imported, and are forgotten after it."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{folder}/"):
+                del sys.modules[name]
+
+
+def _run_blocks(page: Path, folder: Path, base_only: bool) -> int:
     namespace: dict[str, Any] = {"__name__": "__page__"}
     done = 0
     printed: str | None = None

@@ -81,6 +81,16 @@ def test_pandas_asked_for_is_the_pandas_of_spark() -> None:
     assert alone in extras["spark"]
 
 
+def test_the_page_on_platforms_tells_the_ranges(metadata: Message) -> None:
+    text = (ROOT / "docs/guide/platforms.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| ([a-z]+) \| ([0-9.]+)", text, re.M))
+    needed = ranges(metadata)
+    assert set(told) == {"pylance", "pyarrow", "numpy", "pandas", "click", "pyspark"}
+    for name, lowest in told.items():
+        assert f">={lowest}" in str(needed[name].specifier), name
+    assert f"| Python | {metadata['Requires-Python'].removeprefix('>=')} and newer" in text
+
+
 def test_the_changelog_tells_of_the_release() -> None:
     from omnigraph.version import __version__
 
