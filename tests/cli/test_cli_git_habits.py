@@ -151,6 +151,12 @@ def test_a_file_that_is_wrong_is_named(project: Path, text: str, said: str) -> N
     assert said in refused.stderr and "omnigraph.toml" in refused.stderr
 
 
+def test_a_file_as_editors_of_windows_write_it(project: Path) -> None:
+    path = project / "omnigraph.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert len(answer("log")["commits"]) == 2
+
+
 def test_a_profile_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     refused = run("log", "--profile", "night")

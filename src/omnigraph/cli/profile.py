@@ -129,7 +129,7 @@ def _document(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as e:
         raise _wrong(path, e.strerror or str(e), f"{CONFIG_VARIABLE} may name another") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
