@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+BASE   := $(VENV)/.base
+SPARK  := $(VENV)/.spark
 PEERS  := $(VENV)/.peers
 LOCK   := $(BIN)/uv pip compile --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet
 
@@ -12,24 +14,47 @@ SOAK_SHARD ?= 0/1
 EXAMPLES ?= 50
 WRITES ?= 10
 
-.PHONY: demo test test-fast soak soak-merges soak-histories soak-random soak-races check format golden bench bench-spark lock clean help
+.PHONY: demo demo-base demo-spark test test-fast soak soak-merges soak-histories soak-random soak-races check format golden bench bench-spark lock clean help
 
 help:            ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
 
-$(READY): requirements/dev.txt pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "omnigraph needs Python 3.11 or newer; try: make PYTHON=python3.11 ...")'
+OLD    := omnigraph needs Python 3.11 or newer; try: make PYTHON=python3.11 ...
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "$(OLD)")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+# What users install, and no tool of ours. Each step says what it brings: the first one takes a while.
+$(BASE): requirements/base.txt pyproject.toml | $(BIN)/python
+	@echo "Installing omnigraph into $(VENV): about 170 MB to download, 530 MB on disk."
+	$(PIP) --require-hashes -r requirements/base.txt
+	$(PIP) --no-deps -e .
+	@touch $@
+
+$(SPARK): requirements/spark.txt $(BASE)
+	@echo "Installing Spark and a Java runtime: about 505 MB to download, 680 MB on disk."
+	$(PIP) --require-hashes -r requirements/spark.txt
+	@touch $@
+
+$(READY): requirements/dev.txt pyproject.toml | $(BIN)/python
+	@echo "Installing what the tests need: Spark, Java, an S3 server and a type checker among it."
+	$(PIP) -r requirements/dev.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(PEERS): $(READY) requirements/bench.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(PIP) --quiet --require-hashes -r requirements/bench.txt
 	@touch $@
 
-demo: $(READY)   ## build an example graph and look at it
+demo: demo-base demo-spark ## build an example graph, ask, change and merge it; then load with Spark
+
+demo-base: $(BASE) ## the part of the demo that needs no Spark
 	$(BIN)/python examples/demo.py
+
+demo-spark: demo-base $(SPARK) ## both parts
+	$(BIN)/python examples/demo_spark.py
 
 test: $(READY)   ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
@@ -64,6 +89,7 @@ format: $(READY) ## format the code
 golden: $(READY) ## rewrite golden files; review the diff
 	GOLDEN_UPDATE=1 $(BIN)/python -m pytest -q tests/unit/*/test_*golden*.py tests/unit/query/test_format.py
 	$(BIN)/python -m omnigraph.cli.reference > docs/reference/cli.md
+	$(BIN)/python -m omnigraph.cli.manpage > docs/reference/omnigraph.1
 
 bench: $(PEERS)  ## ratios against raw pylance and other engines, measured in one run
 	$(BIN)/python benchmarks/startup.py
@@ -85,6 +111,8 @@ bench-spark: $(READY) ## loading, reading and memory on Spark against raw pylanc
 lock: $(READY)   ## compile the locked versions from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
 	$(LOCK) pyproject.toml --group dev -o requirements/dev.txt
+	$(LOCK) pyproject.toml --constraint requirements/dev.txt -o requirements/base.txt
+	$(LOCK) pyproject.toml --extra spark --constraint requirements/dev.txt -o requirements/spark.txt
 	$(LOCK) --group bench --constraint requirements/dev.txt -o requirements/bench.txt
 
 clean:           ## remove everything that was built

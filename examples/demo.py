@@ -1,6 +1,7 @@
-"""`make demo`: build a shipping graph, look at it, and try to break it.
+"""`make demo`: a shipping graph is built, asked, changed, branched, merged, and attacked.
 
-Leaves the graph in ./.demo/shipping and its input in ./.demo/data, replaced on every run.
+Leaves the graph in ./.demo/shipping and its input in ./.demo/data, replaced on every run. It
+runs on the base install; demo_spark.py goes on with Spark.
 """
 
 from __future__ import annotations
@@ -9,39 +10,44 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.padding import Padding
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from demo_stage import (
+    DATA,
+    GRAPH,
+    QUERIES,
+    SCHEMA,
+    command,
+    console,
+    heading,
+    load,
+    plain_table,
+    scene,
+    show,
+    shown,
+)
 from rich.text import Text
 from shipping_data import Record, Shipping, edge, make_shipping, node, write_jsonl
-from shipping_questions import busiest_ports, hops, longest_journey, ports_alike, shortest_route
+from shipping_questions import hops, shortest_route
 
 import omnigraph
-from omnigraph.input.phases import LoadPhase
 from omnigraph.schema.catalog import Cardinality, EdgeType, GraphType, NodeType
 
-SCHEMA = Path(__file__).with_name("shipping.pg")
-DEMO = Path(".demo")
-GRAPH = DEMO / "shipping"
-DATA = DEMO / "data"
-BULK_FILES = 16
-WIDTH_PIPED = 100
-
-console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_PIPED)
+ROTTERDAM = "NLRTM"
 
 
 def main() -> None:
-    """The show, in seven scenes."""
+    """The show, scene by scene."""
     for place in (GRAPH, DATA):
         shutil.rmtree(place, ignore_errors=True)
     DATA.mkdir(parents=True)
     with create() as graph:
         load_all(graph, make_shipping())
         show_snapshot(graph)
-        show_answers(graph.snapshot())
+        show_questions(graph)
+        show_mutation(graph)
+        show_branches(graph)
+        show_past(graph)
         show_guard_rails(graph)
     show_next_steps()
 
@@ -65,100 +71,7 @@ def load_all(graph: omnigraph.Graph, shipping: Shipping) -> None:
     load(graph, "reference", shipping.reference, "harbour-office", "Carriers, ports and lanes")
     load(graph, "fleet", shipping.fleet, "fleet-desk", "Vessels and who operates them")
     load(graph, "voyages", shipping.voyages, "planning", "Schedule for eight months")
-    scene("Bulk loading", "what outgrows one process is read, checked and written by Spark")
-    load_bulk(graph, shipping.cargo)
     load(graph, "arrivals", shipping.arrivals, "operations", "Voyage status as of 1 June", "merge")
-
-
-def load(
-    graph: omnigraph.Graph,
-    name: str,
-    records: list[Record],
-    actor: str,
-    message: str,
-    mode: str = "append",
-) -> None:
-    """One file, in this process."""
-    path = DATA / f"{name}.jsonl"
-    write_jsonl(path, records)
-    command(f"load {GRAPH} --data {path} --mode {mode} --as {actor} --message '{message}'")
-    show_counts(graph.load(path, mode=mode, actor=actor, message=message))
-
-
-def load_bulk(graph: omnigraph.Graph, records: list[Record]) -> None:
-    """A folder of files, on Spark; without Spark or Java in this process, with the same outcome."""
-    folder = DATA / "cargo"
-    folder.mkdir()
-    size = -(-len(records) // BULK_FILES)
-    for number in range(BULK_FILES):
-        part = records[number * size : (number + 1) * size]
-        write_jsonl(folder / f"part-{number:02}.jsonl", part)
-    actor, message = "cargo-desk", "Containers and where they went"
-    command(
-        f"load {GRAPH} --data {folder} --mode append --engine spark"
-        f" --as {actor} --message '{message}'"
-    )
-    try:
-        with PhaseBars() as bars:
-            result = graph.load(
-                folder, engine="spark", phases=bars.tell, actor=actor, message=message
-            )
-    except (omnigraph.UsageError, omnigraph.StorageError) as missing:
-        show(Text(missing.message, "yellow"))
-        if missing.hint:
-            show(Text(f"To see it on Spark: {missing.hint}", "yellow"))
-        show(Text("Loading in this process instead.", "yellow"))
-        files = sorted(folder.iterdir())
-        result = graph.load(files, engine="local", actor=actor, message=message)
-    show_counts(result)
-
-
-class PhaseBars:
-    """A bar for each phase of a load, as long as Spark's tasks take."""
-
-    def __init__(self) -> None:
-        self._bars = Progress(
-            TextColumn("  {task.description:15}"),
-            BarColumn(),
-            TextColumn("{task.fields[tasks]:>16}"),
-            TimeElapsedColumn(),
-            console=console,
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> PhaseBars:
-        self._bars.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self._finish()
-        else:
-            for task in self._bars.task_ids:
-                self._bars.update(task, visible=False)
-        self._bars.stop()
-
-    def tell(self, said: LoadPhase) -> None:
-        """How far the load is."""
-        if said.phase not in self._tasks:
-            self._finish()
-            self._tasks[said.phase] = self._bars.add_task(said.phase, total=None, tasks="")
-        if said.total:
-            told = f"{said.done} of {said.total} tasks"
-            task = self._tasks[said.phase]
-            self._bars.update(task, completed=said.done, total=said.total, tasks=told)
-
-    def _finish(self) -> None:
-        """What came before is over: a phase without tasks, too, has a full bar then."""
-        for task in self._bars.tasks:
-            total = task.total or 1
-            self._bars.update(task.id, total=total, completed=total)
-
-
-def show_counts(result: omnigraph.LoadResult) -> None:
-    """What a load brought."""
-    counts = ", ".join(f"{t.entities_loaded:,} {t.name}" for t in (*result.nodes, *result.edges))
-    show(Text.assemble((f"{result.total_entities:,} entities", "green"), f": {counts}"))
 
 
 def show_snapshot(graph: omnigraph.Graph) -> None:
@@ -183,29 +96,122 @@ def show_snapshot(graph: omnigraph.Graph) -> None:
     show(log)
 
 
-def show_answers(view: omnigraph.SnapshotView) -> None:
-    """Scene 4: questions, answered with Arrow on one snapshot."""
-    scene("Answers", "every type of a snapshot is an Arrow table (examples/shipping_questions.py)")
-    ports = plain_table("busiest ports", "calls", "carriers", "capacity called")
-    for column in ports.columns[1:]:
-        column.justify = "right"
-    for port in busiest_ports(view, 6):
-        ports.add_row(port.name, f"{port.calls:,}", str(port.carriers), f"{port.teu:,} TEU")
-    show(ports)
-    journey = longest_journey(view)
-    heading("The container that travelled farthest")
-    show(f"{journey.container}, {journey.distance_nm:,} nautical miles")
-    show(" → ".join(journey.ports))
-    heading("The shortest way from Reykjavík to Auckland by liner")
-    route = shortest_route(view, "ISREY", "NZAKL")
-    show("\n".join([*hops(route), f"{len(route) - 1} lanes, {route[-1][1]:,} nm"]))
+def show_questions(graph: omnigraph.Graph) -> None:
+    """Scene 4: queries, checked against the schema before they run."""
+    scene("Questions", f"named queries in {shown(QUERIES)}, checked against the schema")
+    heading("The busiest ports")
+    ask(graph, "busiest_ports")
+    heading("Two lanes from Reykjavík, and no lane that goes there directly")
+    ask(graph, "two_lanes_from", start="ISREY")
     heading("Ports that trade what Rotterdam trades (nearest vectors)")
-    alike = ports_alike(view, "NLRTM", 4)
-    show(", ".join(f"{name} {likeness:.3f}" for name, likeness in alike))
+    mix = graph.query('match { $p: Port { locode: "NLRTM" } } return { $p.cargo_mix as mix }')
+    ask(graph, "alike", shown_params="mix=[…]", mix=list(mix.to_dicts()[0]["mix"]))
+    heading("A question with a mistake")
+    try:
+        graph.query("match { $p: Prt } return { $p.name }")
+    except omnigraph.QueryError as error:
+        show(Text(error.message, "red"))
+    heading("The shortest way from Reykjavík to Auckland by liner: Dijkstra, on Arrow tables")
+    route = shortest_route(graph.snapshot(), "ISREY", "NZAKL")
+    show("\n".join([*hops(route), f"{len(route) - 1} lanes, {route[-1][1]:,} nm"]))
+
+
+def show_mutation(graph: omnigraph.Graph) -> None:
+    """Scene 5: a change is one commit."""
+    scene(
+        "Changing it", "a mutation is a query that writes: one commit, with its author and message"
+    )
+    said = "--param port=NLRTM --param depth=24.5"
+    command(f"mutate {GRAPH} --query {shown(QUERIES)} deepen {said} --as dredgers")
+    done = graph.mutate(
+        QUERIES.read_text(encoding="utf-8"),
+        {"port": ROTTERDAM, "depth": 24.5},
+        name="deepen",
+        actor="dredgers",
+        message="Rotterdam was dredged",
+    )
+    if done.commit is not None:
+        show(Text(f"commit {done.commit.id} on main", "green"))
+    ask(graph, "depth_of", port=ROTTERDAM)
+
+
+def show_branches(graph: omnigraph.Graph) -> None:
+    """Scene 6: work beside main, what differs, and a merge that does not agree."""
+    scene("Branches", "a branch is the whole graph, made in no time; nothing is copied")
+    command(f"branch create expansion {GRAPH} --as planning")
+    graph.branches.create("expansion", description="New berths", actor="planning")
+    change(graph, 'update Port set { berths: 90 } where locode = "NLRTM"', "planning", "expansion")
+    change(graph, 'update Port set { berths: 60 } where locode = "DEHAM"', "planning", "expansion")
+    change(graph, 'update Port set { berths: 75 } where locode = "NLRTM"', "harbour-office", "main")
+    heading("What the branch has that main has not")
+    command(f"diff main expansion {GRAPH}")
+    for changed in graph.diff("main", "expansion").changes():
+        show(f"{changed.op} {changed.type_name} {changed.id}")
+    heading("Both sides changed Rotterdam's berths")
+    command(f"merge expansion {GRAPH}")
+    try:
+        graph.merge("expansion")
+    except omnigraph.MergeConflictError as error:
+        show(Text(error.message, "red"))
+        for conflict in error.conflicts:
+            show(Text(conflict.message, "red"))
+    else:
+        sys.exit("the merge was accepted, and it should not have been")
+    command(f"merge expansion {GRAPH} --prefer theirs --delete-branch --as harbour-office")
+    merged = graph.merge(
+        "expansion",
+        prefer="theirs",
+        delete_branch=True,
+        actor="harbour-office",
+        message="New berths, as planned",
+    )
+    if merged.commit is not None:
+        show(Text(f"merged in commit {merged.commit.id}", "green"))
+
+
+def show_past(graph: omnigraph.Graph) -> None:
+    """Scene 7: every earlier state can be read."""
+    scene("The past", "each commit is a state that can be asked, compared and named")
+    graph.tags.create("spring-plan", "main~2", message="Before the new berths")
+    command(f"tag create spring-plan main~2 {GRAPH} --message 'Before the new berths'")
+    for state in ("main", "spring-plan", "HEAD~3"):
+        heading(f"Rotterdam in {state}")
+        ask(graph, "depth_of", at=state, port=ROTTERDAM)
+    heading("What changed since then")
+    command(f"diff spring-plan main {GRAPH} --stat")
+    for name, counts in graph.diff("spring-plan", "main").counts.items():
+        show(f"{name.partition(':')[2]}: {counts.updated} updated")
+
+
+def ask(
+    graph: omnigraph.Graph,
+    name: str,
+    *,
+    at: str = "main",
+    shown_params: str | None = None,
+    **params: Any,
+) -> None:
+    """One of the named queries, as a table."""
+    said = shown_params or " ".join(f"--param {key}={value}" for key, value in params.items())
+    state = "" if at == "main" else f" --at {at}"
+    if shown_params:
+        said = f"--param {shown_params}"
+    command(f"query {GRAPH} --query {shown(QUERIES)} {name} {said}{state}".rstrip())
+    rows = graph.at(at).query(QUERIES.read_text(encoding="utf-8"), params, name=name).to_dicts()
+    table = plain_table(*rows[0])
+    for row in rows:
+        table.add_row(*(f"{v:,.1f}" if isinstance(v, float) else str(v) for v in row.values()))
+    show(table)
+
+
+def change(graph: omnigraph.Graph, text: str, actor: str, branch: str) -> None:
+    """A mutation that is written out."""
+    command(f"mutate {GRAPH} -e '{text}' --branch {branch} --as {actor}")
+    graph.mutate(text, branch=branch, actor=actor)
 
 
 def show_guard_rails(graph: omnigraph.Graph) -> None:
-    """Scene 5: bad input changes nothing and says why."""
+    """Scene 8: bad input changes nothing and says why."""
     scene("Guard rails", "what breaks a rule is refused as a whole, with the file and the line")
     before = graph.snapshot()
     for name, title, records in bad_inputs(graph):
@@ -259,14 +265,15 @@ def bad_inputs(graph: omnigraph.Graph) -> Iterator[tuple[str, str, list[Record]]
 
 
 def show_next_steps() -> None:
-    """Scene 6: go on by yourself."""
+    """Scene 9: go on by yourself."""
     scene("Your turn", f"the graph stays in {GRAPH}, its input in {DATA}")
     program = Path(sys.executable).with_name("omnigraph")
     name = shown(program) if program.exists() else "omnigraph"
     for line in (
-        f"snapshot {GRAPH}",
-        f"commit list {GRAPH} --filter actor=cargo-desk",
-        f"export {GRAPH} --type Port --type Lane --output lanes.jsonl",
+        f"shell {GRAPH}",
+        f"log {GRAPH} --graph",
+        f"query {GRAPH} --query {shown(QUERIES)} busiest_ports",
+        f"diff HEAD~1 {GRAPH}",
         f"load {GRAPH} --data {DATA}/bad-vessel.jsonl --mode append",
     ):
         show(f"{name} {line}")
@@ -301,42 +308,6 @@ def rules_of(graph_type: GraphType) -> Iterator[str]:
     if isinstance(graph_type, EdgeType) and graph_type.cardinality != Cardinality():
         low, high = graph_type.cardinality.low, graph_type.cardinality.high
         yield f"{low}..{'' if high is None else high} per {graph_type.source}"
-
-
-def scene(title: str, subtitle: str) -> None:
-    """Start a part of the show."""
-    console.print()
-    console.rule(Text(title, "bold"), align="left")
-    show(Text(subtitle, "bright_black"))
-
-
-def heading(text: str) -> None:
-    """A question or a case."""
-    show(Text(f"\n{text}", "bold"))
-
-
-def command(line: str) -> None:
-    """What a person would type for what the demo does through the Python API."""
-    show(Text(f"\n$ omnigraph {line}", "cyan"))
-
-
-def show(thing: str | Text | Table) -> None:
-    """Print with a margin; text is never taken for markup."""
-    text = Text(thing) if isinstance(thing, str) else thing
-    console.print(Padding(text, (0, 0, 0, 2), expand=False))
-
-
-def plain_table(*columns: str) -> Table:
-    """A table without frame."""
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    table.columns[0].style = "cyan"
-    return table
-
-
-def shown(path: Path) -> str:
-    """A path as one would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 if __name__ == "__main__":

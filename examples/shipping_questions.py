@@ -1,6 +1,6 @@
 """Questions to the shipping graph, answered with Arrow on one snapshot.
 
-A snapshot gives every type as an Arrow table: joins, groups and numpy do the rest.
+A snapshot gives every type as an Arrow table: what no query asks for can be worked out there.
 """
 
 from __future__ import annotations
@@ -9,21 +9,9 @@ import heapq
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph import SnapshotView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BusyPort:
-    """How much goes on in a port."""
-
-    name: str
-    calls: int
-    carriers: int
-    teu: int
-    """Capacity of all vessels that called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,31 +21,6 @@ class Journey:
     container: str
     distance_nm: int
     ports: list[str]
-
-
-def busiest_ports(view: SnapshotView, limit: int) -> list[BusyPort]:
-    """Ports by number of calls: Port <- CallsAt - Voyage - SailedBy -> Vessel - OperatedBy."""
-    calls = _table(view, "CallsAt", voyage="src", port="dst")
-    sails = _table(view, "SailedBy", voyage="src", vessel="dst")
-    operators = _table(view, "OperatedBy", vessel="src", carrier="dst")
-    vessels = _table(view, "Vessel", vessel="id", teu="capacity_teu")
-    names = _table(view, "Port", port="id", name="name")
-    joined = calls.join(sails, "voyage").join(operators, "vessel").join(vessels, "vessel")
-    ports = joined.group_by("port").aggregate(
-        [("voyage", "count"), ("carrier", "count_distinct"), ("teu", "sum")]
-    )
-    ranked = ports.join(names, "port").sort_by(
-        [("voyage_count", "descending"), ("port", "ascending")]
-    )
-    return [
-        BusyPort(
-            name=row["name"],
-            calls=row["voyage_count"],
-            carriers=row["carrier_count_distinct"],
-            teu=row["teu_sum"],
-        )
-        for row in ranked.slice(0, limit).to_pylist()
-    ]
 
 
 def longest_journey(view: SnapshotView) -> Journey:
@@ -101,17 +64,6 @@ def shortest_route(view: SnapshotView, start: str, goal: str) -> list[tuple[str,
         route.append((at, done[at][0]))
         at = done[at][1]
     return route[::-1]
-
-
-def ports_alike(view: SnapshotView, locode: str, limit: int) -> list[tuple[str, float]]:
-    """Ports whose cargo mix points in the same direction: cosine similarity of vectors."""
-    table = view.rows("Port", columns=["id", "name", "cargo_mix"]).to_arrow()
-    ids = table["id"].to_pylist()
-    vectors = table["cargo_mix"].combine_chunks().flatten().to_numpy().reshape(len(ids), -1)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    likeness = unit @ unit[ids.index(locode)]
-    order = [i for i in np.argsort(-likeness, kind="stable") if ids[i] != locode]
-    return [(table["name"][int(i)].as_py(), float(likeness[i])) for i in order[:limit]]
 
 
 def hops(route: list[tuple[str, int]]) -> list[str]:

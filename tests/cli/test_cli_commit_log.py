@@ -270,7 +270,7 @@ def test_a_list_is_filtered(forked: tuple[Path, list[str]]) -> None:
 @pytest.mark.parametrize(
     ("args", "exit_code", "code", "words"),
     [
-        (["list", "--since", "yesterday"], 2, "usage", "not a moment: 'yesterday'"),
+        (["list", "--since", "soon"], 2, "usage", "not a moment: 'soon'"),
         (["list", "--until", "2026-13-01"], 2, "usage", "not a moment"),
         (["list", "--not-in", "nope"], 1, "branch_not_found", "'nope'"),
         (["list", "--not-in", "main", "--first-parent"], 2, "usage", "cannot be combined"),

@@ -21,9 +21,15 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
             yield from _commands(child, f"{path} {name}")
 
 
-WITHOUT_GRAPH = ("omnigraph version", "omnigraph schema check", "omnigraph fmt")
-WITHOUT_JSON = ("omnigraph shell",)
-"""It is a conversation."""
+WITHOUT_GRAPH = (
+    "omnigraph version",
+    "omnigraph schema check",
+    "omnigraph fmt",
+    "omnigraph completion install",
+    "omnigraph completion show",
+)
+WITHOUT_JSON = ("omnigraph shell", "omnigraph completion show")
+"""A conversation, and a script for a shell."""
 COMMANDS = list(_commands(app, "omnigraph"))
 
 

@@ -105,7 +105,7 @@ def test_wrong_command_lines_exit_2(graph: Path, args: list[str], words: str) ->
 def test_without_a_command_the_help_is_shown() -> None:
     said = run()
     assert said.exit_code == 2
-    assert "Commands:" in said.stderr
+    assert "Start:" in said.stderr
     assert run("commit").exit_code == 2
 
 

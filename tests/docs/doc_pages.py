@@ -9,6 +9,8 @@ words behind its fence:
     ```pg fleet.pg       written to the file that is named; the same for any language
     anything else        shown to readers only
 
+A block needs the extra that the paragraph above it tells to install: `omnigraph[pandas]`.
+
 `…` in expected output stands for any text, on a line of its own for any number of lines.
 """
 
@@ -17,8 +19,9 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import redirect_stdout
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PROMPT = "$ omnigraph "
+_EXTRA = re.compile(r"omnigraph\[(\w+)\]")
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 _ROW = re.compile(r"^\|(.+)\|$", re.M)
@@ -40,6 +44,8 @@ class Block:
     """Behind the fence: the language, then perhaps a file name."""
     text: str
     line: int
+    extra: str | None = None
+    """What has to be installed beside the base."""
 
     @property
     def language(self) -> str:
@@ -48,7 +54,7 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page that the repository shows to readers."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:
@@ -62,9 +68,15 @@ def blocks(page: Path) -> list[Block]:
             words=tuple(found[1].split()),
             text=found[2],
             line=text.count("\n", 0, found.start()) + 1,
+            extra=_extra_above(text[: found.start()]),
         )
         for found in _FENCE.finditer(text)
     ]
+
+
+def _extra_above(text: str) -> str | None:
+    found = _EXTRA.search(text.rstrip().rpartition("\n\n")[2])
+    return found[1] if found else None
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
@@ -79,14 +91,38 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
             shown.append(line)
 
 
-def run_page(page: Path, folder: Path) -> int:
-    """Execute a page in ``folder``, the current one; returns how many blocks did something."""
+def run_page(page: Path, folder: Path, *, base_only: bool = False) -> int:
+    """Execute a page in ``folder``, the current one; returns how many blocks did something.
+
+    With ``base_only`` blocks that need an extra are passed over.
+    """
+    with _importing_from(folder):
+        return _run_blocks(page, folder, base_only)
+
+
+@contextmanager
+def _importing_from(folder: Path) -> Generator[None]:
+    """Modules that a page writes can be imported, and are forgotten after it."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{folder}/"):
+                del sys.modules[name]
+
+
+def _run_blocks(page: Path, folder: Path, base_only: bool) -> int:
     namespace: dict[str, Any] = {"__name__": "__page__"}
     done = 0
     printed: str | None = None
     for block in blocks(page):
         where = f"{name_of(page)}:{block.line}"
         last, printed = printed, None
+        if block.extra and base_only:
+            continue
         if len(block.words) > 1:
             (folder / block.words[1]).write_text(block.text, encoding="utf-8")
         elif block.language == "python":

@@ -54,6 +54,38 @@ def test_everything_a_page_shows_runs(
     assert run_page(page, tmp_path) > 0
 
 
+def test_all_pages_run_one_after_another_in_one_folder_on_the_base_install(tmp_path: Path) -> None:
+    """As a reader goes through them: no page takes a file or a graph of another."""
+    first = [ROOT / "README.md", GUIDE / "getting-started.md"]
+    pages_in_order = [*first, *(p for p in EXECUTED if p not in first)]
+    script = Path(__file__).with_name("base_install.py")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OMNIGRAPH_")}
+    env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), env.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script), str(tmp_path), *map(str, pages_in_order)],
+        capture_output=True,
+        text=True,
+        env=env,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{len(pages_in_order)} pages\n"), done.stderr
+
+
+@pytest.mark.parametrize("page", [*EXECUTED, SPARK], ids=name_of)
+def test_a_page_says_in_its_text_how_its_files_are_called(page: Path) -> None:
+    """What stands behind a fence is not shown to readers."""
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        if len(block.words) > 1:
+            above = "\n".join(text.splitlines()[: block.line - 1]).rstrip().split("\n\n")[-1]
+            assert f"`{block.words[1]}`" in above, f"{name_of(page)}:{block.line}"
+
+
+def test_no_two_pages_write_the_same_file() -> None:
+    written = {(b.words[1], p) for p in [*EXECUTED, SPARK] for b in blocks(p) if len(b.words) > 1}
+    names = [name for name, _ in written]
+    assert sorted(n for n in set(names) if names.count(n) > 1) == []
+
+
 def test_everything_the_page_about_spark_shows_runs(
     spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ SRC = Path(__file__).parents[2] / "src" / "omnigraph"
 
 # From the ground up. A package may import from itself and from what stands before it.
 LAYERS = (
-    ("errors", "clock", "deadline", "version"),
+    ("errors", "clock", "deadline", "version", "choices", "logs"),
     ("ids", "failpoints", "lang", "text_file", "output_file", "interrupts", "work_time", "arrow"),
     ("schema",),
     ("storage",),
@@ -25,6 +25,7 @@ LAYERS = (
     ("upkeep",),
     ("spark",),
     ("api",),
+    ("aio",),
     ("cli",),
     ("__main__",),
 )

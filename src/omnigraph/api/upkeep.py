@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.choices import AutoEngineWord
 from omnigraph.errors import UsageError
 from omnigraph.housekeeping.intents import LEASE_S
 from omnigraph.manifest.repository import Repository
@@ -108,7 +109,7 @@ class Upkeep:
         older_than: Span | None = None,
         confirm: bool = False,
         grace: Span = GRACE_S,
-        engine: str = "auto",
+        engine: AutoEngineWord = "auto",
         spark: Any = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> CleanupReport:

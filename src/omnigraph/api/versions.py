@@ -19,10 +19,11 @@ from omnigraph.branch import control
 from omnigraph.branch.control import BranchInfo
 from omnigraph.branch.history import branch_infos
 from omnigraph.branch.tags import Tag, create_tag, delete_tag, list_tags, show_tag
+from omnigraph.choices import GranularityWord, PreferWord
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
-from omnigraph.manifest.targets import Target, find_commit, resolve
+from omnigraph.manifest.targets import HEAD, Target, find_commit, resolve
 from omnigraph.results import Commits
 
 if TYPE_CHECKING:
@@ -85,12 +86,16 @@ class Versions(ABC):
         manifest, or as it was at a moment: ``at="2026-11-15T10:00:00Z"``. It is fixed from now on
         whatever others publish, and is read with the schema that it had.
         """
-        target = Target.of(branch=branch, commit=commit, tag=tag, version=version, at=at)
+        clock = self._repository.clock
+        target = Target.of(
+            branch=branch, commit=commit, tag=tag, version=version, at=at, clock=clock
+        )
         return self._view(target)
 
     def at(self, target: str) -> SnapshotView:
         """A state by one text: ``main``, ``v1.0`` (a tag), ``01JQ…`` (a commit or its beginning),
-        ``main@12`` (a manifest version), ``main@2026-11-15T10:00Z`` (a moment)."""
+        ``main@12`` (a manifest version), ``main@2026-11-15T10:00Z`` or ``main@yesterday`` (a
+        moment), ``main~2`` or ``HEAD~2`` (two commits before the newest)."""
         return self._view(Target.parse(target))
 
     def _view(self, target: Target) -> SnapshotView:
@@ -109,8 +114,8 @@ class Versions(ABC):
         source: str,
         *,
         into: str = MAIN,
-        granularity: str = "property",
-        prefer: str | None = None,
+        granularity: GranularityWord = "property",
+        prefer: PreferWord | None = None,
         resolutions: Sequence[Resolution] | bytes | None = None,
         dry_run: bool = False,
         delete_branch: bool = False,
@@ -154,8 +159,8 @@ class Versions(ABC):
         commit: str,
         *,
         branch: str = MAIN,
-        granularity: str = "property",
-        prefer: str | None = None,
+        granularity: GranularityWord = "property",
+        prefer: PreferWord | None = None,
         resolutions: Sequence[Resolution] | bytes | None = None,
         dry_run: bool = False,
         actor: str | None = None,
@@ -220,8 +225,8 @@ class Versions(ABC):
         and those that were merged; with ``first_parent`` its own line only.
 
         ``type`` keeps commits that changed this node or edge type; ``since`` and ``until`` are
-        moments, both included. ``not_in`` leaves out what went into another state as well, a text
-        of ``at``. One manifest is read per fifty commits.
+        moments, both included, also in words such as ``yesterday``. ``not_in`` leaves out what went
+        into another state as well, a text of ``at``. One manifest is read per fifty commits.
         """
         from omnigraph.branch.history import CommitFilter
 
@@ -229,7 +234,13 @@ class Versions(ABC):
             raise UsageError("first_parent and not_in cannot be combined")
         head = self._repository.head(branch).snapshot
         wanted = CommitFilter.of(
-            limit=limit, actor=actor, kind=kind, type_name=type, since=since, until=until
+            limit=limit,
+            actor=actor,
+            kind=kind,
+            type_name=type,
+            since=since,
+            until=until,
+            clock=self._repository.clock,
         )
         lineage = self._repository.lineage
         known = [] if not_in is None else [resolve(self._repository, Target.parse(not_in))]
@@ -248,10 +259,14 @@ class Versions(ABC):
         return read_log(self._repository, branch=branch, limit=limit, first_parent=first_parent)
 
     def commit(self, commit_id: str, *, branch: str | None = None) -> GraphCommit:
-        """One commit by id, or by the beginning of one if no other begins so.
+        """One commit by id, or by the beginning of one if no other begins so; ``HEAD`` and
+        ``main~2`` are counted from the newest.
 
         Looked for on ``branch``, else on main and then on all others.
         """
+        named = str(commit_id).strip()
+        if branch is None and (named.startswith(HEAD) or "~" in named):
+            return resolve(self._repository, Target.parse(named)).head
         return find_commit(self._repository, Target(branch=branch, commit=str(commit_id)))
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import pyarrow as pa
 
+from omnigraph.choices import EngineWord, ExportFormatWord
 from omnigraph.errors import UsageError
 from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
@@ -123,7 +124,7 @@ class SnapshotView:
         params: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
-        engine: str = "local",
+        engine: EngineWord = "local",
         spark: Any = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
@@ -194,8 +195,8 @@ class SnapshotView:
         out: BinaryIO | str | os.PathLike[str],
         *,
         types: Sequence[str] = (),
-        format: str = "jsonl",
-        engine: str = "local",
+        format: ExportFormatWord = "jsonl",
+        engine: EngineWord = "local",
         spark: Any = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from omnigraph.branch.control import BranchInfo, branch_info
 from omnigraph.branch.tags import list_tags
+from omnigraph.clock import Clock
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.branches import lives_as
 from omnigraph.manifest.refs import branch_names, find_branch
@@ -138,6 +139,7 @@ class CommitFilter:
         type_name: str | None = None,
         since: str | datetime | None = None,
         until: str | datetime | None = None,
+        clock: Clock | None = None,
     ) -> CommitFilter:
         """A filter from what a user wrote."""
         if limit is not None and (not isinstance(limit, int) or limit < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -147,8 +149,8 @@ class CommitFilter:
             actor=actor,
             kind=kind,
             type_name=type_name,
-            since_us=moment_us(since) if since is not None else None,
-            until_us=moment_us(until) if until is not None else None,
+            since_us=moment_us(since, clock) if since is not None else None,
+            until_us=moment_us(until, clock) if until is not None else None,
         )
 
     def select(self, commits: Iterable[GraphCommit]) -> Iterator[GraphCommit]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -141,6 +141,19 @@ class Exported:
     def to_dict(self) -> dict[str, Any]:
         """The shape of ``export --json``."""
         return {"output": self.place} | self.document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionInstalled:
+    """Where a completion script was put, and what is left to do."""
+
+    shell: str
+    path: str
+    next_step: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As --json shows it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,9 +36,28 @@ TRACEBACK_VARIABLE = "OMNIGRAPH_TRACEBACK"
 class App(click.Group):
     """The root command; the same edge for a process and for tests that call it."""
 
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self.sections: dict[str, tuple[click.Command, ...]] = {}
+
+    def add_section(self, title: str, commands: Sequence[click.Command]) -> None:
+        """Commands that the help shows together."""
+        self.sections[title] = tuple(commands)
+        for command in commands:
+            self.add_command(command)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they were added, which is the order of use."""
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, section by section, in columns that line up."""
+        widest = max(map(len, self.commands))
+        room = formatter.width - widest - 8
+        for title, commands in self.sections.items():
+            rows = [(f"{c.name:{widest}}", c.get_short_help_str(room)) for c in commands]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def make_context(
         self,

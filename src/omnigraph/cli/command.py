@@ -11,7 +11,7 @@ before it runs: ``settings.graph()`` opens it.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -21,7 +21,14 @@ import click
 from click.core import ParameterSource
 
 from omnigraph.cli.answers import Said
-from omnigraph.cli.options import STORE_VARIABLE, all_of, text_argument, text_option
+from omnigraph.cli.options import all_of, text_argument, text_option
+from omnigraph.cli.profile import (
+    PROFILE_VARIABLE,
+    STORE_VARIABLE,
+    apply_profile,
+    graph_here,
+    is_graph,
+)
 from omnigraph.cli.settings import Settings
 from omnigraph.errors import UsageError
 
@@ -171,14 +178,25 @@ target_options = all_of(
         metavar="URI",
         envvar=STORE_VARIABLE,
         show_envvar=True,
-        help="The graph, instead of the argument.",
+        default=graph_here,
+        help="The graph, instead of the argument.  [default: the folder, if it is a graph]",
+    ),
+    text_option(
+        "--profile",
+        metavar="NAME",
+        envvar=PROFILE_VARIABLE,
+        show_envvar=True,
+        is_eager=True,
+        expose_value=False,
+        callback=apply_profile,
+        help="Take store, actor and endpoint from this profile of omnigraph.toml.",
     ),
 )
 """The graph: as an argument, an option or from the environment. See ``target``."""
 
 
 def target(uri: str | None, store: str | None) -> str:
-    """Which graph is meant; the environment is asked last."""
+    """Which graph is meant: the argument, --store, the environment, the folder we are in."""
     said = said_store()
     if uri is not None and said is not None and uri.rstrip("/") != said.rstrip("/"):
         raise UsageError(f"two graphs are named: {uri} and --store {said}", hint="give one of them")
@@ -187,7 +205,7 @@ def target(uri: str | None, store: str | None) -> str:
         raise UsageError(
             "no graph is named",
             hint=f"give its folder or s3://bucket/prefix as an argument, "
-            f"with --store, or in {STORE_VARIABLE}",
+            f"with --store, or in {STORE_VARIABLE}; or go into its folder",
         )
     return found
 
@@ -195,14 +213,26 @@ def target(uri: str | None, store: str | None) -> str:
 def word_and_target(word: str | None, uri: str | None, store: str | None) -> tuple[str | None, str]:
     """A word that may be left out, and the graph behind it.
 
-    One word is the graph, unless the graph is named elsewhere: by --store; or by the environment,
-    when the word is neither a folder nor an address.
+    One word is the graph, unless the graph is named elsewhere: by --store; or by the environment
+    or the folder we are in, when the word is neither a folder nor an address.
     """
     if word is None or uri is not None or store is None:
         return (word, target(uri, store)) if uri is not None else (None, target(word, store))
     if said_store() is None and ("://" in word or Path(word).exists()):
         return None, target(word, store)
     return word, target(None, store)
+
+
+def words_and_target(words: Sequence[str | None], store: str | None) -> tuple[list[str], str]:
+    """Words of which the last may be the graph: all of them that fit, or one that is a graph."""
+    given = [word for word in words if word is not None]
+    said = said_store() is not None
+    is_place = bool(given) and ("://" in given[-1] or is_graph(Path(given[-1])))
+    if store is None:  # A state may have a slash in its name; a graph that is missing, too.
+        is_place = is_place or (bool(given) and given[-1].startswith((".", "/", "~/")))
+    if len(given) == len(words) or (is_place and not said):
+        return given[:-1], target(given[-1], store)
+    return given, target(None, store)
 
 
 def said_store() -> str | None:

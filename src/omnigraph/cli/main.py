@@ -14,6 +14,8 @@ from omnigraph.cli.command import HELP_NAMES, command, common_options, examples,
 from omnigraph.cli.commands.branches import branch_group, tag_group
 from omnigraph.cli.commands.changes import changes_group, diff_command
 from omnigraph.cli.commands.commit import commit_group
+from omnigraph.cli.commands.commit import short_log_command as log_command
+from omnigraph.cli.commands.completion import completion_group
 from omnigraph.cli.commands.fmt import fmt_command
 from omnigraph.cli.commands.graph import export_command, init_command, snapshot_command
 from omnigraph.cli.commands.load import load_command
@@ -58,7 +60,8 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
         "omnigraph init ./fleet --schema fleet.pg",
         "omnigraph load ./fleet --data vessels.jsonl --mode append",
         "omnigraph query ./fleet -e 'match { $v: Vessel } return { $v.name }'",
-        "omnigraph snapshot ./fleet",
+        "omnigraph log ./fleet --since yesterday",
+        "omnigraph diff HEAD~1 ./fleet",
     ),
 )
 @click.option(
@@ -75,7 +78,10 @@ def app() -> None:
     """Omnigraph: a typed, versioned property graph on Lance.
 
     A graph is a folder or an s3:// prefix. Name it as an argument, with --store, or once in the
-    variable OMNIGRAPH_STORE.
+    variable OMNIGRAPH_STORE or in omnigraph.toml; in the folder of a graph it need not be named.
+
+    A state of it is a branch (main), a tag, a commit, or what lies before one: main~1, HEAD~2,
+    main@12, main@yesterday, main@2026-11-15T10:00Z.
     """
 
 
@@ -110,34 +116,25 @@ def _installed(package: str) -> str:
         return "not installed"
 
 
-for _command in (
-    init_command,
-    load_command,
-    query_command,
-    mutate_command,
-    shell_command,
-    explain_command,
-    export_command,
-    snapshot_command,
-    branch_group,
-    merge_command,
-    tag_group,
-    commit_group,
-    diff_command,
-    changes_group,
-    schema_group,
-    optimize_command,
-    index_group,
-    status_command,
-    check_command,
-    cleanup_command,
-    repair_command,
-    recovery_group,
-    lint_command,
-    fmt_command,
-    version_command,
-):
-    app.add_command(_command)
+GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "Start": (init_command, load_command, shell_command),
+    "Ask and change": (query_command, mutate_command, explain_command, export_command),
+    "Look": (snapshot_command, status_command, log_command, diff_command, changes_group),
+    "Branches and history": (branch_group, merge_command, tag_group, commit_group),
+    "Schemas and query files": (schema_group, lint_command, fmt_command),
+    "Upkeep": (
+        optimize_command,
+        index_group,
+        check_command,
+        cleanup_command,
+        repair_command,
+        recovery_group,
+    ),
+    "This program": (version_command, completion_group),
+}
+"""The commands as the help shows them, in the order of use."""
+for _title, _commands in GROUPS.items():
+    app.add_section(_title, _commands)
 
 
 def main() -> None:

@@ -6,18 +6,16 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.types import StringParamType
 
+from omnigraph.cli.profile import ACTOR_VARIABLE
 from omnigraph.cli.settings import Settings
 from omnigraph.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-STORE_VARIABLE = "OMNIGRAPH_STORE"
-ACTOR_VARIABLE = "OMNIGRAPH_ACTOR"
 
 
 # ---------------------------------------------------------------- kinds of values
@@ -36,7 +34,15 @@ class Words(StringParamType):
         return text
 
 
-class TimeSpan(click.ParamType[float]):
+if TYPE_CHECKING:
+    from omnigraph.choices import DurabilityWord
+
+    _Seconds = click.ParamType[float]
+else:  # A type with a parameter since click 8.4.
+    _Seconds = click.ParamType
+
+
+class TimeSpan(_Seconds):
     """A length of time, in seconds: ``30d``, ``12h``, ``90m``, ``45s``."""
 
     name = "span"
@@ -205,7 +211,7 @@ if_commit_option = text_option(
 """The command gets the id as the graph writes it."""
 
 
-def _set_durability(ctx: click.Context, param: click.Parameter, value: str) -> None:
+def _set_durability(ctx: click.Context, param: click.Parameter, value: DurabilityWord) -> None:
     ctx.ensure_object(Settings).durability = value
 
 

@@ -21,6 +21,7 @@ from omnigraph.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
+    from omnigraph.choices import DurabilityWord
     from omnigraph.manifest.snapshot import GraphCommit
 
 
@@ -34,7 +35,7 @@ class Settings:
         self.quiet = quiet
         self.place = ""
         """The graph that the command line names."""
-        self.durability = "process"
+        self.durability: DurabilityWord = "process"
         """What an acknowledged write survives."""
         self.writing = False
         """Whether the graph is being changed: an interrupt may come before or after the commit."""

@@ -201,9 +201,18 @@ def _first_object(values: Any, property_type: PropertyType) -> Problem | None:
 
 def _small_chunks(column: pa.ChunkedArray) -> Iterator[pa.Array]:
     for chunk in column.chunks:
-        if chunk.nbytes <= _CHUNK_BYTES_MAX or len(chunk) < 2:
+        size = _bytes_of(chunk)
+        if size <= _CHUNK_BYTES_MAX or len(chunk) < 2:
             yield chunk
             continue
-        rows = max(1, len(chunk) * _CHUNK_BYTES_MAX // chunk.nbytes)
+        rows = max(1, len(chunk) * _CHUNK_BYTES_MAX // size)
         for start in range(0, len(chunk), rows):
             yield chunk.slice(start, rows)
+
+
+def _bytes_of(chunk: pa.Array) -> int:
+    # Not every pyarrow of the range we take knows which bytes belong to the views of a slice; the
+    # buffers that they point into are at least as large.
+    if pa.types.is_string_view(chunk.type) or pa.types.is_binary_view(chunk.type):
+        return int(chunk.get_total_buffer_size())
+    return int(chunk.nbytes)

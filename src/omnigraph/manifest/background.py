@@ -12,7 +12,10 @@ from threading import Lock
 from typing import Any
 
 from omnigraph.errors import OmnigraphError
+from omnigraph.logs import logger
 from omnigraph.storage.objects import Objects
+
+_log = logger("manifest")
 
 THREADS = 8
 UNDELETED_MAX = 256
@@ -43,7 +46,8 @@ class Background:
         with self._lock:
             tasks, self._running = self._running, []
         for task in tasks:
-            task.exception()
+            if (failure := task.exception()) is not None:
+                _log.warning("housekeeping failed and is left for later: %s", failure)
 
     def take_turn(self, what: str) -> bool:
         """Whether this is the first time for something that is done once per handle."""
@@ -63,7 +67,8 @@ class Background:
             names, self._undeleted = [*self._undeleted, *names], []
         try:
             self._objects.delete(names)
-        except OmnigraphError:
+        except OmnigraphError as e:
+            _log.info("objects were not deleted, and are tried again: %s", e.message)
             with self._lock:
                 self._undeleted = [*self._undeleted, *names][-UNDELETED_MAX:]
 

@@ -9,6 +9,9 @@
 | `01JQ…`                  | a commit: its id, or the beginning of it                     |
 | `main@12`                | version 12 of a branch's manifest                            |
 | `main@2026-11-15T10:00Z` | what a branch showed at that moment (UTC if no zone is named)|
+| `main@yesterday`         | the same in words (see ``spoken``)                           |
+| `HEAD`                   | main                                                         |
+| `main~2`, `HEAD~`        | so many commits before it on its own line; one without number|
 
 A name that could be several of these is looked up in this order; `branch:x`, `tag:x` and `commit:x`
 say which one is meant.
@@ -22,12 +25,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from omnigraph.clock import Clock
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
 from omnigraph.manifest.kept import check_whole
 from omnigraph.manifest.moments import left_behind, state_at
 from omnigraph.manifest.refs import branch_names, check_tag_name, find_branch, find_tag, tag_names
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
+from omnigraph.manifest.spoken import EXAMPLES, spoken_moment
+
+HEAD = "HEAD"
+"""Another name for main, for hands that are used to git: no branch is checked out here."""
+_BACK = re.compile(r"(.+)~(\d{0,9})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +76,12 @@ class Target:
         tag: str | None = None,
         version: int | None = None,
         at: str | datetime | None = None,
+        clock: Clock | None = None,
     ) -> Target:
-        """A target from separate options, of which some exclude each other."""
+        """A target from separate options, of which some exclude each other.
+
+        ``at`` may be in words if there is a clock.
+        """
         details = {"commit": commit, "tag": tag, "version": version, "at": at}
         given = [name for name, value in details.items() if value is not None]
         if len(given) > 1:
@@ -77,7 +90,7 @@ class Target:
             raise UsageError("a tag belongs to no branch", hint="leave the branch out")
         if version is not None and (isinstance(version, bool) or not isinstance(version, int)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"version is {version!r}", hint="a manifest version is a number")
-        at_us = moment_us(at) if at is not None else None
+        at_us = moment_us(at, clock) if at is not None else None
         return Target(branch=branch, commit=commit, tag=tag, version=version, at_us=at_us)
 
 
@@ -188,14 +201,17 @@ def _commit_behind(
     return search()
 
 
-def moment_us(moment: object) -> int:
-    """A moment in microseconds since 1970."""
+def moment_us(moment: object, clock: Clock | None = None) -> int:
+    """A moment in microseconds since 1970; with a clock also one in words, such as `yesterday`."""
     if isinstance(moment, datetime):
         return _microseconds(moment)
     found = moment_of(moment) if isinstance(moment, str) else None
+    if found is None and clock is not None and isinstance(moment, str):
+        found = spoken_moment(moment, clock.now_us())
     if found is None:
         raise UsageError(
-            f"not a moment: {moment!r}", hint="for example 2026-11-15 or 2026-11-15T10:30:00Z"
+            f"not a moment: {moment!r}",
+            hint=f"for example 2026-11-15 or 2026-11-15T10:30:00Z, or {EXAMPLES}",
         )
     return found
 
@@ -208,12 +224,41 @@ def _named(repository: Repository, name: str) -> Snapshot:
         return repository.lineage.snapshot(tag.place)
     if looks_like_commit(name):
         return _whole(repository, find_commit(repository, Target(commit=name)).place)
+    if name == HEAD:
+        return repository.head(MAIN).snapshot
+    branch, _, words = name.rpartition("@")
+    spoken = spoken_moment(words, repository.clock.now_us()) if branch else None
+    if spoken is not None:
+        return resolve(repository, Target(branch=_unaliased(branch), at_us=spoken))
+    if (back := _BACK.fullmatch(name)) is not None:
+        return _before(repository, back[1], int(back[2] or 1))
     raise NotFoundError(
         f"no branch, tag or commit '{name}' in {repository.location.uri}",
         kind=ErrorKind.BRANCH_NOT_FOUND,
         hint=_spelled(name)
         or "'omnigraph branch list', 'tag list' and 'commit list' show what there is",
         details={"name": name},
+    )
+
+
+def _unaliased(branch: str) -> str:
+    return MAIN if branch == HEAD else branch
+
+
+def _before(repository: Repository, name: str, steps: int) -> Snapshot:
+    """The state so many commits before another one, on its own line."""
+    state = resolve(repository, Target.parse(name))
+    if not steps:
+        return state
+    line = repository.lineage.first_parents(state)
+    for behind, commit in enumerate(line):
+        if behind == steps:
+            return _whole(repository, commit.place)
+    raise NotFoundError(
+        f"'{name}' has no {steps} commits before it",
+        kind=ErrorKind.COMMIT_NOT_FOUND,
+        hint="'omnigraph commit list --first-parent' shows the commits of the line",
+        details={"name": name, "steps": steps},
     )
 
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 
+from omnigraph.arrow.texts import text_tests_travel
 from omnigraph.errors import CorruptionError, InternalError
 from omnigraph.storage.faults import translated
 from omnigraph.storage.indexing import BuiltIndex, IndexKind, table_indexes
@@ -94,7 +95,7 @@ class _NoAnswer(Exception):
     """Lance noticed itself that something is wrong: an address that is not there, a file."""
 
 
-def _asked(dataset: LanceDataset, condition: pc.Expression) -> Addresses:
+def _asked(dataset: LanceDataset, condition: pc.Expression | str) -> Addresses:
     """The rows that a query with this condition is given."""
     try:
         with translated("asking an index", referenced=True):
@@ -169,10 +170,17 @@ def _lost_text(dataset: LanceDataset, column: str, fragments: list[int]) -> str 
         step = max(1, rows.num_rows * len(fragments) // TEXTS_ASKED)
         for row in range(0, rows.num_rows, step):
             text = (rows[column][row].as_py() or "")[:PART_LETTERS_MAX]
-            found = _asked(dataset, pc.match_substring(pc.field(column), text))
+            found = _asked(dataset, _contains(column, text))
             if text and rows["_rowaddr"][row].as_py() not in found:
                 return f"the text {text!r} is not found"
     return None
+
+
+def _contains(column: str, text: str) -> pc.Expression | str:
+    if text_tests_travel():
+        return pc.match_substring(pc.field(column), text)
+    literal = text.replace("'", "''")
+    return f"contains(`{column}`, '{literal}')"
 
 
 def highest_fragment(dataset: LanceDataset) -> int:

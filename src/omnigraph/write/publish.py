@@ -31,6 +31,7 @@ from omnigraph.errors import (
 )
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.interrupts import InterruptGate
+from omnigraph.logs import logger
 from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
@@ -51,6 +52,7 @@ from omnigraph.write.together import gathered, staged_together
 
 SIDE_BY_SIDE_MAX = 32
 """Threads that stage the tables of writes which are published together."""
+_log = logger("write")
 
 
 def publish(repository: Repository, request: WriteRequest) -> Receipt:
@@ -189,6 +191,7 @@ class _Alone:
                 head, landed = self._outcome.resolve(prepared.txn.snapshot, failure)
                 if not landed:
                     self._outcome.told()
+                    _log.info("lost a race on %s, attempt %d", branch.name, attempt)
                     outcome.back_off(self._repository, attempt, clock.monotonic_s() - started_s)
                     prepared = member.preparation.again(prepared, head)
                     continue
@@ -395,5 +398,6 @@ def _acknowledge(repository: Repository, head: Head, members: Sequence[PendingWr
         ) from e
     for member in members:
         member.end_lease()
+        _log.info("published %s %s on %s", member.request.kind, member.id, branch.name)
     gone = dict.fromkeys(name for member in members for name in member.traces)
     settle(repository, branch, head.snapshot, list(gone))

@@ -88,7 +88,7 @@ class _Mute:
         ("on", datetime(2026, 1, 2), "All.on: expected Date, got the timestamp 2026-01-02"),
         ("at", datetime(2026, 1, 2, microsecond=1), "not a DateTime of whole milliseconds"),
         ("at", pd.Timestamp(1), "not a DateTime of whole milliseconds"),
-        ("at", np.datetime64("NaT"), "not a DateTime of whole milliseconds"),
+        ("at", np.datetime64("NaT", "s"), "not a DateTime of whole milliseconds"),
         ("d", float("nan"), "All.d: expected a finite number, got nan"),
         ("f", 1e39, "All.f: 1e+39 is out of range for F32"),
         ("i", 1.0, "All.i: expected I32, got 1.0"),

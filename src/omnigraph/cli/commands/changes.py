@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.answers import Exported
-from omnigraph.cli.command import command, family
+from omnigraph.cli.command import command, family, target_options, words_and_target
 from omnigraph.cli.options import (
     all_of,
     branch_option,
@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 @command(
     "diff",
     "omnigraph diff main june ./fleet",
+    "omnigraph diff HEAD~2 ./fleet",
     "omnigraph diff main@12 main ./fleet --stat",
     "omnigraph diff v1.0 main ./fleet --type Vessel --op update --limit 20",
     "omnigraph diff main@2026-11-15 main ./fleet --json | jq -r 'select(.op == \"delete\").id'",
+    on_graph=False,
 )
-@text_argument("before", metavar="FROM")
-@text_argument("after", metavar="TO")
+@text_argument("before", metavar="[FROM]", required=False)
+@text_argument("after", metavar="[TO]", required=False)
+@target_options
 @types_option
 @kinds_option
 @ops_option
@@ -59,14 +62,24 @@ if TYPE_CHECKING:
     "when it is complete.",
 )
 def diff_command(
-    settings: Settings, before: str, after: str, stat: bool, arrow_file: str | None, **options: Any
+    settings: Settings,
+    before: str | None,
+    after: str | None,
+    uri: str | None,
+    store: str | None,
+    stat: bool,
+    arrow_file: str | None,
+    **options: Any,
 ) -> None:
     """Show what changed from one state of a graph to another.
 
     A state is a branch (main), a tag, a commit or the beginning of its id, a version of a branch
-    (main@12), or a branch at a moment (main@2026-11-15T10:00Z). First come the counts, then every
-    entity: nodes before edges, by type and id. Entities are inserted (+), updated (~) with the
-    values before and after, or deleted (-).
+    (main@12), so many commits before another (HEAD~2, main~1), or a branch at a moment
+    (main@2026-11-15T10:00Z, main@yesterday). Without TO it is main, without FROM the commit before
+    main's newest. A word that is a graph's folder or an address is the graph.
+
+    First come the counts, then every entity: nodes before edges, by type and id. Entities are
+    inserted (+), updated (~) with the values before and after, or deleted (-).
 
     With --json there is one line with the two states and the counts, then one line for
     each entity with its images.
@@ -79,6 +92,8 @@ def diff_command(
     from omnigraph.cli.texts.changes import DiffShown, Wanted
 
     wanted = Wanted(**options)
+    words, settings.place = words_and_target([before, after, uri], store)
+    before, after = {0: ("main~1", "main"), 1: (*words, "main"), 2: (*words,)}[len(words)]
     with settings.graph() as graph:
         found = graph.diff(before, after)
         if arrow_file is None:

@@ -73,8 +73,8 @@ _filter_options = all_of(
     text_option(
         "--since",
         metavar="MOMENT",
-        help="Only commits of this moment or later, e.g. 2026-11-15 or 2026-11-15T10:00Z. A day "
-        "is its first moment, in UTC.",
+        help="Only commits of this moment or later: 2026-11-15, 2026-11-15T10:00Z, yesterday, "
+        "'2 weeks ago', monday, 12h. A day is its first moment, in UTC.",
     ),
     text_option("--until", metavar="MOMENT", help="Only commits of this moment or earlier."),
     _first_parent_option,
@@ -97,19 +97,49 @@ _filter_options = all_of(
 )
 @branch_option
 @_filter_options
-def list_command(
-    settings: Settings,
-    limit: int | None,
-    actors: tuple[str, ...],
-    filters: tuple[str, ...],
-    **options: Any,
-) -> None:
+def list_command(settings: Settings, **options: Any) -> None:
     """List commits, newest first.
 
     All that went into the branch: its own commits, those of the branches it was made from, and
     those that were merged. A line shows the commit, its time in UTC, the actor, the kind, how many
     entities were inserted (+), updated (~) and deleted (-), and the message.
     """
+    _show_list(settings, **options)
+
+
+@command(
+    "log",
+    "omnigraph log",
+    "omnigraph log ./fleet --since yesterday --actor alice",
+    "omnigraph log ./fleet --all --graph",
+)
+@branch_option
+@_filter_options
+@click.option("--all", "everywhere", is_flag=True, help="The commits of all branches.")
+@click.option("--graph", "drawn", is_flag=True, help="Draw the lines between the commits.")
+def short_log_command(
+    settings: Settings, branch: str, everywhere: bool, drawn: bool, **options: Any
+) -> None:
+    """Show the history: 'commit list', and with --all or --graph 'commit log'."""
+    if not everywhere and not drawn:
+        _show_list(settings, branch=branch, **options)
+        return
+    own = {name: options.pop(name) for name in ("limit", "first_parent")}
+    if any(options.values()):
+        raise UsageError(
+            "--all and --graph show all commits, and the other options leave some out",
+            hint="give only --limit and --first-parent with them",
+        )
+    _show_log(settings, branch, everywhere, drawn, **own)
+
+
+def _show_list(
+    settings: Settings,
+    limit: int | None,
+    actors: tuple[str, ...],
+    filters: tuple[str, ...],
+    **options: Any,
+) -> None:
     wanted = {*actors, *map(_actor, filters)}
     with settings.graph() as graph:
         several = len(wanted) > 1
@@ -129,6 +159,7 @@ def list_command(
     "show",
     "omnigraph commit show 01JZ8Y6N2D3V5K7M9P1R3T5V7X ./fleet",
     "omnigraph commit show 01jz8y6n2d ./fleet",
+    "omnigraph commit show HEAD~1 ./fleet",
     into=commit_group,
 )
 @commit_argument("ID")
@@ -136,7 +167,7 @@ def show_command(settings: Settings, commit_id: str, branch: str | None) -> None
     """Show one commit: its actor, time and message, and what it changed in each type.
 
     The beginning of an id is enough as long as no other commit begins so; upper and lower case are
-    the same.
+    the same. HEAD is the newest commit of main, HEAD~2 or main~2 two before it.
     """
     with settings.graph() as graph:
         settings.show(graph.commit(commit_id, branch=branch))
@@ -167,6 +198,17 @@ def log_command(
     A commit stands above its parents. Beside it are the branches whose newest commit it is, and its
     tags. With --json every commit has them as "branches" and "tags".
     """
+    _show_log(settings, branch, everywhere, drawn, limit, first_parent)
+
+
+def _show_log(
+    settings: Settings,
+    branch: str,
+    everywhere: bool,
+    drawn: bool,
+    limit: int | None,
+    first_parent: bool,
+) -> None:
     context = click.get_current_context()
     said = context.get_parameter_source("branch") is ParameterSource.COMMANDLINE
     if everywhere and (said or first_parent):

@@ -33,6 +33,7 @@ from omnigraph.work_time import WorkClock
 if TYPE_CHECKING:
     from omnigraph.api.graph import Graph
     from omnigraph.branch.control import BranchInfo
+    from omnigraph.choices import AutoEngineWord, LoadModeWord
     from omnigraph.input.streams import GivenStream
 
 
@@ -95,8 +96,8 @@ if TYPE_CHECKING:
 def load_command(
     settings: Settings,
     files: tuple[str, ...],
-    mode: str,
-    engine: str,
+    mode: LoadModeWord,
+    engine: AutoEngineWord,
     dry_run: bool,
     branch: str,
     start: str | None,

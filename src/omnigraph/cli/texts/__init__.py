@@ -21,6 +21,7 @@ TEXTS = {
     "Exported": "graph.exported",
     "SnapshotView": "graph.contents",
     "Release": "graph.release",
+    "CompletionInstalled": "graph.completion_installed",
     "BranchNames": "history.branch_names",
     "BranchDetails": "history.branch_details",
     "BranchInfo": "history.branch",
@@ -52,7 +53,7 @@ TEXTS = {
 REPORTS = frozenset(
     {
         "Created", "LoadResult", "MutationResult", "Exported", "BranchChanged", "TagChanged",
-        "ResetDone", "ValidSchema", "OptimizeResult",
+        "ResetDone", "ValidSchema", "OptimizeResult", "CompletionInstalled",
     }
 )  # fmt: skip
 """Answers that only say what was done: --quiet leaves them out."""

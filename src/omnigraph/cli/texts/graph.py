@@ -27,7 +27,7 @@ from omnigraph.cli.streams import one_line
 
 if TYPE_CHECKING:
     from omnigraph.api.view import SnapshotView
-    from omnigraph.cli.answers import Created, Exported, Release
+    from omnigraph.cli.answers import CompletionInstalled, Created, Exported, Release
     from omnigraph.results import LoadResult, MutationResult, TypeCount
 
 _TYPES_MAX = 5
@@ -131,3 +131,9 @@ def release(found: Release, look: TextLook) -> Iterator[Line]:
     yield [f"omnigraph {found.version}"]
     read = ", ".join(map(str, found.formats_read))
     yield [f"graph formats: reads {read}; writes {found.format_written}"]
+
+
+def completion_installed(done: CompletionInstalled, look: TextLook) -> Iterator[Line]:
+    """Where the script is, and what comes next."""
+    yield [f"Completion for {done.shell} is in {one_line(done.path)}"]
+    yield [(f"Next: {done.next_step}", QUIET_STYLE)]

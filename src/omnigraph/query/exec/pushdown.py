@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.arrow.texts import text_tests_travel
 from omnigraph.query import typed
 from omnigraph.query.exec import lists, numbers
 from omnigraph.query.exec.evaluate import Values, is_constant, number_of
@@ -159,6 +160,8 @@ def _among(item: typed.Prop, listed: tuple[Any, ...] | None) -> pc.Expression:
 def _text(expr: typed.TextTest, text: typed.Prop, part: str | None) -> pc.Expression:
     if part is None:
         return _truth(False)
+    if not text_tests_travel():
+        raise _NotPushed
     field = _field(text)
     match = pc.match_substring if expr.kind == "contains" else pc.starts_with
     # Never unknown: a text that is not there contains nothing.

@@ -155,6 +155,9 @@ def analyse(column: pa.ChunkedArray | pa.Array) -> Analysed:
     cut = [_cut(piece) for piece in _pieces(text)]
     lengths = np.concatenate([np.empty(0, np.int32), *(counts for _, counts in cut)])
     chunks = [raw for raw, _ in cut]
+    documents = len(text) - column.null_count
+    if not any(map(len, chunks)):  # Not every pyarrow makes a dictionary of nothing.
+        return Analysed(terms=[], words=np.empty(0, np.int32), lengths=lengths, documents=documents)
     # One dictionary for all pieces: Arrow gives the pieces of a chunked array the same one.
     encoded = pc.dictionary_encode(pa.chunked_array(chunks, pa.large_string())).combine_chunks()
     words: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
@@ -166,9 +169,7 @@ def analyse(column: pa.ChunkedArray | pa.Array) -> Analysed:
             rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
             lengths = np.bincount(rows[~gone], minlength=len(lengths)).astype(np.int32)
             words = words[~gone]
-    return Analysed(
-        terms=terms, words=words, lengths=lengths, documents=len(text) - column.null_count
-    )
+    return Analysed(terms=terms, words=words, lengths=lengths, documents=documents)
 
 
 def _folded_terms(raw: list[str]) -> tuple[list[str], npt.NDArray[np.int32] | None]:
