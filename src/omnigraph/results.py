@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
@@ -223,6 +223,8 @@ class LoadResult:
     """None when the load changed nothing."""
     changes: Mapping[str, TableChange]
     """Exact counts by table key, e.g. ``node:Person``."""
+    unchanged: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """By table key: entities of a merge that the graph held already, exactly so."""
     dry_run: bool = False
     """Nothing was published: ``changes`` is what would have been."""
     base_branch: str | None = None
@@ -232,6 +234,11 @@ class LoadResult:
     def total_entities(self) -> int:
         """Entities in the input."""
         return sum(t.entities_loaded for t in (*self.nodes, *self.edges))
+
+    @property
+    def unchanged_entities(self) -> int:
+        """Those that the graph held already, exactly so: they were not written again."""
+        return sum(self.unchanged.values())
 
     def to_dict(self) -> dict[str, Any]:
         """The shape of ``load --json``."""
@@ -244,6 +251,7 @@ class LoadResult:
             "nodes": [asdict(t) for t in self.nodes],
             "edges": [asdict(t) for t in self.edges],
             "total_entities": self.total_entities,
+            "unchanged_entities": self.unchanged_entities,
             "commit": self.commit.to_dict() if self.commit else None,
             **(self._would_do() if self.dry_run else {}),
         }

@@ -216,6 +216,7 @@ class Graph(Versions):
             edges=_counts(done.rows, "edge"),
             commit=done.commit,
             changes=done.changes,
+            unchanged=done.unchanged,
             dry_run=dry_run,
         )
 

@@ -7,7 +7,8 @@ After a lost race it says what of that still holds on the newer head.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -52,6 +53,8 @@ class PreparedWrite:
     change: Change
     work: dict[str, Work]
     """By table key; only tables that change."""
+    unchanged: Mapping[str, int]
+    """By table key: rows that are committed as they are, and are not written."""
 
     @property
     def adoption(self) -> Adoption | None:
@@ -103,7 +106,7 @@ class Preparation:
                 change = self._request.prepare(txn)
                 self._expect(txn, change)
                 self._fence.check_shown_again(txn.snapshot, change, self._branch)
-                work = _checked(txn, change)
+                work, unchanged = _checked(txn, change)
             except FINAL_ON_THE_NEWEST as e:
                 head = self._branch.refresh()
                 if self._is_final(e, txn, head):
@@ -116,7 +119,7 @@ class Preparation:
             if change is not self._change:
                 self._stager.start_over()
                 self._change = change
-            return PreparedWrite(txn=txn, change=change, work=work)
+            return PreparedWrite(txn=txn, change=change, work=work, unchanged=unchanged)
         raise outcome.contention(self._branch.name)
 
     def again(self, before: PreparedWrite, head: Head) -> PreparedWrite:
@@ -134,7 +137,7 @@ class Preparation:
             return self.on(head)
         later = WriteTxn.begin(self._repository, self._branch, head)
         later.consulted.update(txn.consulted)
-        return PreparedWrite(txn=later, change=before.change, work=before.work)
+        return replace(before, txn=later)
 
     def is_behind(self, head: Head) -> bool:
         """Whether a cleanup ran that this write has not seen yet."""
@@ -194,10 +197,14 @@ class Preparation:
             )
 
 
-def _checked(txn: WriteTxn, change: Change) -> dict[str, Work]:
-    """The tables that change, after the validator. A bulk change was checked where it is."""
+def _checked(txn: WriteTxn, change: Change) -> tuple[dict[str, Work], Mapping[str, int]]:
+    """The tables that change, after the validator, and the rows that do not, by table.
+
+    A bulk change was checked where it is.
+    """
     if isinstance(change, Adoption):
-        return {}
+        return {}, {}
     if isinstance(change, BulkChange):
-        return dict(change.tables)
-    return work_of(change, validated(txn, change))
+        return dict(change.tables), change.unchanged
+    found = validated(txn, change)
+    return work_of(change, found), found.unchanged

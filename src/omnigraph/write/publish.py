@@ -26,7 +26,7 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
 from omnigraph.manifest.repository import Durability, Repository
-from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.manifest.store import Head
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
 from omnigraph.storage.tables import Table
@@ -150,7 +150,7 @@ class _Operation:
                 txn = prepared.txn
                 head = branch.refresh() if txn.consulted else txn.head
                 if txn.same_world(head.snapshot, txn.consulted):
-                    return Receipt(commit=None, changes={}, attempts=attempt)
+                    return _receipt(None, prepared, attempt)
                 # What is nothing to do on a stale snapshot may be something on the newest.
                 prepared = self._preparation.on(head)
                 continue
@@ -171,7 +171,8 @@ class _Operation:
                     outcome.back_off(self._repository, attempt, clock.monotonic_s() - started_s)
                     prepared = self._preparation.again(prepared, head)
                     continue
-            return self._acknowledge(head, attempt)
+            self._acknowledge(head)
+            return _receipt(head.snapshot.head, prepared, attempt)
         raise outcome.contention(branch.name)
 
     def _has_something_to_publish(self, prepared: PreparedWrite) -> bool:
@@ -243,7 +244,7 @@ class _Operation:
             files += item.new_files(bases[key])
         self._repository.sync(files)
 
-    def _acknowledge(self, head: Head, attempts: int) -> Receipt:
+    def _acknowledge(self, head: Head) -> None:
         """The write is visible. From here on nothing may say that it is not."""
         self._branch.advance(head)
         try:
@@ -258,8 +259,12 @@ class _Operation:
         self._end_lease()
         gone = [intent_name(self._id), *self._stager.leftovers]
         settle(self._repository, self._branch, head.snapshot, gone)
-        return Receipt(
-            commit=head.snapshot.head,
-            changes=head.snapshot.head.changes,
-            attempts=attempts,
-        )
+
+
+def _receipt(commit: GraphCommit | None, prepared: PreparedWrite, attempts: int) -> Receipt:
+    return Receipt(
+        commit=commit,
+        changes=commit.changes if commit is not None else {},
+        attempts=attempts,
+        unchanged=prepared.unchanged,
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
@@ -121,6 +121,8 @@ class BulkChange:
 
     tables: Mapping[str, BulkWork]
     """By table key of the schema that is to come; only tables that really change."""
+    unchanged: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """By table key: rows that are committed as they are."""
     schema: AcceptedSchema | None = None
     """The schema from now on, if it changes. Tables follow their types by number: what it renames
     keeps its rows, what it does not name any more is no longer shown."""
