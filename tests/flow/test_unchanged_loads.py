@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import omnigraph
+from omnigraph.failpoints import FailPoint, armed
 
 SCHEMA = """
 node Person {
@@ -155,3 +156,23 @@ def test_mutations_that_change_nothing_make_no_commit(graph: omnigraph.Graph):
     ):
         assert graph.mutate(text).commit is None, text
     assert graph.snapshot().commit == before
+
+
+def test_rows_that_another_writer_brings_meanwhile_are_not_added_again(graph: omnigraph.Graph):
+    """Files that were written before the race hold rows that are committed now."""
+    eve, fay = ({"type": "Person", "data": {"name": name}} for name in ("Eve", "Fay"))
+
+    def overtake() -> None:
+        with omnigraph.open(graph.uri) as other:
+            other.load([eve])
+
+    with armed(FailPoint.PUBLISH_BEFORE_COMMIT, overtake, times=1):
+        result = graph.load([eve, fay], mode="merge")
+    assert (result.changes["node:Person"].inserted, result.unchanged_entities) == (1, 1)
+    assert sorted(graph.snapshot().rows("Person").to_arrow()["name"].to_pylist()) == [
+        "Ada",
+        "Bob",
+        "Eve",
+        "Fay",
+    ]
+    assert graph.upkeep.check(full=True).ok
