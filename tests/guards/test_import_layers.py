@@ -14,9 +14,9 @@ SRC = Path(__file__).parents[2] / "src" / "omnigraph"
 # From the ground up. A package may import from itself and from what stands before it.
 LAYERS = (
     ("errors", "clock", "deadline", "version"),
-    ("ids", "failpoints", "lang", "text_file", "arrow"),
+    ("ids", "failpoints", "lang", "text_file", "arrow", "show"),
     ("schema",),
-    ("storage",),
+    ("storage", "tabular"),
     ("manifest",),
     ("rules", "housekeeping"),
     ("write",),

@@ -17,14 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from omnigraph.api.pictures import DrawnSchema
 from omnigraph.api.versions import Versions
-from omnigraph.errors import UsageError
+from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.query.exec.limits import Limits, cache_bytes
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
+from omnigraph.show import html
 from omnigraph.text_file import schema_text
 
 if TYPE_CHECKING:
@@ -83,15 +85,23 @@ class Graph(Versions):
     def __repr__(self) -> str:
         return f"<Graph {self.uri}>"
 
+    def _repr_html_(self) -> str:
+        try:
+            view = self.snapshot()
+        except OmnigraphError as e:  # A notebook shows what it can: this is no place to fail.
+            return html.facts(f"Graph {self.uri}", {"state": e.message})
+        return view.to_html(f"Graph {self.uri}, {view.branch} at commit {view.commit.id}")
+
     @property
     def uri(self) -> str:
         """The root as it was given."""
         return self._uri
 
     @property
-    def schema(self) -> str:
-        """The accepted schema of main as `.pg` text."""
-        return self._schema(MAIN).source
+    def schema(self) -> DrawnSchema:
+        """The accepted schema of main as `.pg` text; notebooks draw it."""
+        accepted = self._schema(MAIN)
+        return DrawnSchema.of(accepted.source, accepted.catalog)
 
     @property
     def catalog(self) -> Catalog:

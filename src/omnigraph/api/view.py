@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import pyarrow as pa
 
+from omnigraph.api.pictures import NODES_MAX, DrawnSchema, Neighbourhood
 from omnigraph.errors import UsageError
 from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
@@ -24,6 +25,8 @@ from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType, type_named
+from omnigraph.show.drawing import Drawing
+from omnigraph.tabular import Tabular
 
 if TYPE_CHECKING:
     from omnigraph.query.engine import Explanation, QueryEngine
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.handle import SparkGraph
 
 
-class SnapshotView:
+class SnapshotView(Tabular):
     """A graph at one moment: what it holds, and its rows."""
 
     def __init__(
@@ -75,9 +78,9 @@ class SnapshotView:
         return self._schema.catalog
 
     @property
-    def schema(self) -> str:
-        """The schema it is read with, as `.pg` text."""
-        return self._schema.source
+    def schema(self) -> DrawnSchema:
+        """The schema it is read with, as `.pg` text; notebooks draw it."""
+        return DrawnSchema.of(self._schema.source, self._schema.catalog)
 
     @property
     def schema_hash(self) -> str:
@@ -243,9 +246,46 @@ class SnapshotView:
         """One row a type."""
         return pa.Table.from_pylist(self.to_dicts())
 
-    def to_pandas(self) -> Any:
-        """One row a type, as a DataFrame."""
-        return Rows(self.to_arrow()).to_pandas()
+    def to_networkx(self, types: Sequence[str] = ()) -> Any:
+        """As a ``networkx.MultiDiGraph`` with all properties; nodes are ``("Person", "Ada")``.
+
+        ``types`` names the node and edge types that are taken. Needs networkx.
+        """
+        from omnigraph.api.networks import to_networkx
+
+        return to_networkx(self.catalog, lambda name: self.rows(name).to_arrow(), types)
+
+    def to_igraph(self, types: Sequence[str] = ()) -> Any:
+        """As a directed ``igraph.Graph`` with all properties; ``types`` as in ``to_networkx``.
+
+        Needs igraph.
+        """
+        from omnigraph.api.networks import to_igraph
+
+        return to_igraph(self.catalog, lambda name: self.rows(name).to_arrow(), types)
+
+    def plot(self, *around: tuple[str, str], hops: int = 1, nodes_max: int = NODES_MAX) -> Drawing:
+        """Draw a few entities: ``view.plot(("Person", "Ada"), hops=2)``.
+
+        From the nodes that are named to what so many hops lead to, in both directions; without
+        any, the first nodes and the edges among them. The result is an SVG; notebooks show it.
+        """
+        with reporting_reclaimed(self._repository, self._snapshot):
+            tables = {k: self._repository.table(p) for k, p in self._snapshot.pins.items()}
+            near = Neighbourhood(self.catalog, tables)
+            return near.draw(around, hops=hops, nodes_max=nodes_max)
+
+    def _head(self, rows_max: int) -> tuple[pa.Table, int]:
+        shown = [
+            {"kind": d.entity_kind, "type": d.type_name, "entities": d.entity_count}
+            for d in self.datasets
+        ]
+        schema = pa.schema([("kind", pa.string()), ("type", pa.string()), ("entities", pa.int64())])
+        return pa.Table.from_pylist(shown[:rows_max], schema=schema), len(shown)
+
+    def _title(self) -> str:
+        commit = self.commit
+        return f"{self.branch} at version {self.version}, commit {commit.id} ({commit.kind})"
 
     def __repr__(self) -> str:
         return f"<Snapshot {self.branch}@{self.version} {self.commit.id}>"
