@@ -21,7 +21,7 @@ LAYERS = (
     ("rules", "housekeeping"),
     ("write",),
     ("input", "results"),
-    ("query", "branch"),
+    ("query", "branch", "infer"),
     ("upkeep",),
     ("spark",),
     ("api",),

@@ -30,11 +30,14 @@ class DataFiles:
     files: tuple[tuple[str | None, str], ...]
 
     @staticmethod
-    def of(given: Sequence[str], type_name: str | None) -> DataFiles:
-        """Split types from files; with ``--type`` everything is a file."""
+    def of(given: Sequence[str], type_name: str | None, *, mixed: bool = False) -> DataFiles:
+        """Split types from files; with ``--type`` everything is a file.
+
+        ``mixed`` if files with and without a type go together.
+        """
         split = [(None, text) if type_name is not None else _split(text) for text in given]
         named = {name for name, _ in split}
-        if None in named and len(named) > 1:
+        if None in named and len(named) > 1 and not mixed:
             plain = next(text for name, text in split if name is None)
             raise UsageError(
                 f"some --data name their type, and '{plain}' does not",
