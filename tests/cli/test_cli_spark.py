@@ -236,7 +236,7 @@ def test_a_local_export_to_a_file_can_answer_programs(graph, files) -> None:
         ((*SPARK, "--output", "good.jsonl"), 1, "cannot create good.jsonl"),
         ((*SPARK, "--output", "x", "--type", "Prt"), 1, "did you mean `Port`?"),
         ((*SPARK, "--output", "x", "--commit", "zz"), 1, "no commit"),
-        (("--format", "parquet", "--output", "x"), 2, "add --engine spark"),
+        (("--format", "parquet"), 2, "an export to parquet is a folder"),
         (("--output", "s3://bucket/x"), 2, "add --engine spark"),
         (("--json",), 2, "give --output too"),
     ],

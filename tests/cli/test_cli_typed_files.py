@@ -77,3 +77,19 @@ def test_what_does_not_go_together_is_said(flights: Path, options: list[str], wo
     assert result.exit_code in (1, 2)
     assert words in result.stderr
     assert len(answer("commit", "list", "g")["commits"]) == 1
+
+
+def test_an_export_to_csv_is_a_folder_that_loads_back(flights: Path) -> None:
+    ok("load", "g", "--data", "Airport=a.csv", "--data", "Route=r.csv", "--mode", "append", *MAPS)
+    told = answer("export", "g", "--format", "csv", "--output", "out")
+    assert (told["rows"], told["format"]) == (3, "csv")
+    done = ok("export", "g", "--format", "parquet", "--output", "out2")
+    assert "Exported 3 entities to out2" in done.output
+    ok("init", "h", "--schema", "s.pg")
+    data = ("--data", "Airport=out/nodes/Airport/", "--data", "Route=out2/edges/Route/")
+    assert answer("load", "h", *data, "--mode", "append")["total_entities"] == 3
+    assert sorted(ok("export", "h").stdout.splitlines()) == sorted(
+        ok("export", "g").stdout.splitlines()
+    )
+    result = run("export", "g", "--format", "csv")
+    assert "is a folder" in result.stderr

@@ -133,7 +133,7 @@ def test_some_types_of_an_old_commit(tmp_path: Path, spark):
         ]
 
 
-@pytest.mark.parametrize("format", ["parquet", "jsonl"])
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
 def test_to_and_from_s3(format, s3_root: str, tmp_path: Path, spark):
     with omnigraph.init(f"{s3_root}/graph", "node P { name: String @key  n: U64? }") as graph:
         graph.load([{"name": f"p{i}", "n": 2**64 - 1 - i} for i in range(100)], type="P")

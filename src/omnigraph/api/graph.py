@@ -360,9 +360,9 @@ class Graph(Versions):
         ``out`` is a binary stream or the path of a file: JSONL that loads back exactly, nodes
         first. ``types`` restricts it to these node or edge types.
 
-        With ``engine="spark"`` it is an empty folder or ``s3://`` prefix instead, and ``format`` is
-        ``jsonl`` or ``parquet``: files in parts per type, written by executors. See
-        ``SparkGraph.export``.
+        With ``format`` ``csv`` or ``parquet`` it is an empty folder or ``s3://`` prefix instead,
+        with a file for each type. With ``engine="spark"`` it always is, and executors write files
+        in parts per type. See ``SparkGraph.export``.
         """
         return self.snapshot(branch, commit=commit).export(
             out, types=types, format=format, engine=engine, spark=spark, progress=progress

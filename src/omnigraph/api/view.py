@@ -208,7 +208,9 @@ class SnapshotView(Tabular):
             with self.spark(spark) as on_spark:
                 return on_spark.export(out, format=export_format(format), types=types).rows
         if export_format(format) != "jsonl":
-            raise UsageError(f"the local engine does not write {format}", hint='engine="spark"')
+            if not isinstance(out, (str, os.PathLike)):
+                raise UsageError(f"an export to {format} is a folder", hint="give its path")
+            return self.export_folder(out, format, types, progress)["rows"]
         with binary_out(out) as file:
             return self._export(file, types, progress)
 
@@ -217,16 +219,38 @@ class SnapshotView(Tabular):
     ) -> int:
         from omnigraph.schema.json_text import write_jsonl
 
-        # An edge type answers to several spellings: each type is written once, however often named.
-        named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
-        chosen = list(named.values()) or list(self.catalog.types())
         lines = 0
-        for graph_type in sorted(chosen, key=lambda t: t.kind == "edge"):
+        for graph_type in self._chosen(types):
             for batch in self._batches(graph_type, table_schema(graph_type).names):
                 lines += write_jsonl(graph_type, [batch], out)
                 if progress is not None:
                     progress(lines)
         return lines
+
+    def export_folder(
+        self,
+        out: str | os.PathLike[str],
+        format: str,
+        types: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> dict[str, Any]:
+        """Write a folder of CSV or Parquet files; what was written, as ``_export.json`` has it."""
+        from omnigraph.api.exports import export_folder
+
+        return export_folder(
+            self._chosen(types),
+            lambda graph_type: self._batches(graph_type, table_schema(graph_type).names),
+            out,
+            format=format,
+            commit_id=self.commit.id,
+            progress=progress,
+        )
+
+    def _chosen(self, types: Sequence[str]) -> list[GraphType]:
+        # An edge type answers to several spellings: each type is written once, however often named.
+        named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
+        chosen = list(named.values()) or list(self.catalog.types())
+        return sorted(chosen, key=lambda t: t.kind == "edge")
 
     def to_dict(self) -> dict[str, Any]:
         """The shape of ``snapshot --json``."""
@@ -332,8 +356,8 @@ def _is_spark(engine: str, spark: Any) -> bool:
     return engine == "spark"
 
 
-def export_format(name: str) -> Literal["jsonl", "parquet"]:
+def export_format(name: str) -> Literal["jsonl", "parquet", "csv"]:
     """A format of an export by its name."""
-    if name == "jsonl" or name == "parquet":
+    if name == "jsonl" or name == "parquet" or name == "csv":
         return name
-    raise UsageError(f"unknown format '{name}'", hint="use jsonl or parquet")
+    raise UsageError(f"unknown format '{name}'", hint="use jsonl, parquet or csv")

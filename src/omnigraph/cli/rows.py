@@ -16,18 +16,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.arrow.compute import pc
 from omnigraph.cli.answers import Stream
 from omnigraph.cli.lines import Line, TextLook, count_text, took
 from omnigraph.cli.options import RowFormat
 from omnigraph.results import QueryResult
-from omnigraph.schema.json_text import TEXT, content, join, json_objects, pieces, plain_text
+from omnigraph.schema.json_text import content, join, json_objects, pieces
+from omnigraph.schema.table_text import csv_header, csv_rows
 from omnigraph.show.text import ColumnLayout
 from omnigraph.tabular import layout_of, table_lines, visible_text
 
 ROWS_MAX = 1_000
 """So many rows are shown on a terminal."""
-_CSV_QUOTED = '[",\r\n]'
 
 Chunk = bytes | memoryview
 
@@ -120,13 +119,9 @@ def jsonl_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:
 
 def csv_chunks(result: QueryResult) -> Iterator[Chunk]:
     """RFC 4180: CRLF, quotes where needed. Null is empty, an empty string is `""`."""
-    names = pa.array(result.columns, TEXT)
-    yield (",".join(_csv_cells(names).to_pylist()) + "\r\n").encode()
+    yield csv_header(result.columns)
     for batch in _batches(result):
-        fragments: list[pa.Array | str] = []
-        for values in batch.columns:
-            fragments += ["," if fragments else "", pc.fill_null(_csv_cells(values), "")]
-        yield content(join(*fragments, "\r\n"))
+        yield csv_rows(batch)
 
 
 def kv_chunks(result: QueryResult) -> Iterator[Chunk]:
@@ -168,16 +163,6 @@ def _taken(made: BytesIO) -> bytes:
 def _batches(result: QueryResult) -> Iterator[pa.RecordBatch]:
     for batch in result.to_arrow().to_batches():
         yield from pieces(batch)
-
-
-def _csv_cells(values: pa.Array) -> pa.Array:
-    text = plain_text(values)
-    empty = pc.equal(text, "")
-    quoted = pc.or_(pc.match_substring_regex(text, _CSV_QUOTED), empty)
-    if not pc.any(quoted, min_count=0).as_py():
-        return text
-    doubled = join('"', pc.replace_substring(text, '"', '""'), '"')
-    return pc.if_else(quoted, doubled, text)
 
 
 def _json(value: Any) -> str:
