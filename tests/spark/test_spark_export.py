@@ -144,6 +144,9 @@ def test_to_and_from_s3(format, s3_root: str, tmp_path: Path, spark):
         content = [open_input(target, f).read() for f in done.types[0].files]
         if format == "jsonl":
             assert b"".join(content) == local_lines(graph.snapshot(), "P", tmp_path)
+        elif format == "csv":
+            assert all(part.startswith(b"id,name,n\r\n") for part in content)
+            assert sum(part.count(b"\r\n") - 1 for part in content) == 110
         else:
             found = pa.concat_tables([pq.read_table(pa.BufferReader(c)) for c in content])
             assert found.equals(graph.snapshot().rows("P").to_arrow())
