@@ -16,6 +16,7 @@ from reading_cases import SCHEMA, TYPES, build, pinned_of
 import omnigraph
 from omnigraph.errors import CorruptionError, NotFoundError, StorageError, UsageError
 from omnigraph.schema.arrow import table_schema
+from omnigraph.schema import table_text
 from omnigraph.spark import export
 from omnigraph.spark.export import export_snapshot
 from omnigraph.spark.sessions import pipeline_session
@@ -102,7 +103,7 @@ def test_parquet_has_our_own_types(graph, tmp_path: Path, spark, many_pieces):
 
 def test_row_groups_are_bounded(graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(export, "_run", lambda spark, job: run_here(job))
-    monkeypatch.setattr(export, "ROW_GROUP_ROWS", 20)
+    monkeypatch.setattr(table_text, "ROW_GROUP_ROWS", 20)
     monkeypatch.setattr(pieces, "BATCH_ROWS_MAX", 8)
     done = export_snapshot(None, pinned_of(graph), tmp_path / "out", types=["Thing"])
     groups = pq.ParquetFile(tmp_path / "out" / done.types[0].files[0]).metadata
@@ -226,8 +227,8 @@ def test_a_place_that_cannot_be_written_to(graph, tmp_path: Path, spark):
 
 def test_mistakes(graph, tmp_path: Path):
     pinned = pinned_of(graph)
-    with pytest.raises(UsageError, match="unknown format 'csv'"):
-        export_snapshot(None, pinned, tmp_path / "out", format="csv")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="unknown format 'xml'"):
+        export_snapshot(None, pinned, tmp_path / "out", format="xml")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="types is a list"):
         export_snapshot(None, pinned, tmp_path / "out", types="Thing")
     with pytest.raises(NotFoundError, match="no type 'Thnig'"):

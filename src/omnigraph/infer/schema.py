@@ -78,13 +78,20 @@ class Inferred:
 
 
 def infer_schema(source: Any) -> Inferred:
-    """A schema for tables: files, DataFrames, or a mapping of type names to them."""
+    """A schema for tables: files, DataFrames, or a mapping of type names to them.
+
+    Also for a graph of networkx, a GraphML file, the CSV files of a Neo4j dump, and the folder of a
+    Kuzu export: ``source`` of what is returned then holds their tables.
+    """
     tables = given_tables(source)
     keys = {table.name: _key(table) for table in tables}
-    nodes = {t.name: t for t in tables if keys[t.name] is not None}
+    nodes = {t.name: t for t in tables if keys[t.name] is not None and t.ends is None}
     edges: list[InferredType] = []
     declared: list[InferredType] = []
     for table in tables:
+        if table.ends is not None:
+            edges.append(_edge(table, ("src", table.ends[0]), ("dst", table.ends[1])))
+            continue
         links = _links(table, nodes, keys)
         ends = _two_ends(table, links, keys[table.name])
         if ends is not None:

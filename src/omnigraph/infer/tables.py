@@ -19,6 +19,8 @@ import pyarrow.csv as pcsv
 
 from omnigraph.errors import InputError, UsageError
 from omnigraph.infer.columns import ColumnFacts, facts_of
+from omnigraph.infer.graphs.detect import graph_tables
+from omnigraph.infer.graphs.entities import EdgeTable
 from omnigraph.input.ranges import BOM
 from omnigraph.input.sources import is_table, sort_out, unreadable
 from omnigraph.input.streams import SourceFile, SourceReader, open_source
@@ -43,12 +45,16 @@ class GivenTable:
     """What messages and comments call it."""
     columns: tuple[ColumnFacts, ...]
     rows: int
+    ends: tuple[str, str] | None = None
+    """The node types at its ends, if it is known to hold edges."""
 
 
 def given_tables(source: Any) -> list[GivenTable]:
     """All tables of what was given: a path, several, or a mapping of type names to them."""
     found: list[GivenTable] = []
-    for name, value in _members(source):
+    for name, given in _members(source):
+        ends = (given.source, given.target) if isinstance(given, EdgeTable) else None
+        value = given.rows if isinstance(given, EdgeTable) else given
         table, label, is_text = _read(value)
         title = name or type_name(label)
         if any(other.name == title for other in found):
@@ -62,7 +68,14 @@ def given_tables(source: Any) -> list[GivenTable]:
         if not facts:
             raise InputError(f"{label}: there are no columns")
         found.append(
-            GivenTable(name=title, source=value, label=label, columns=facts, rows=table.num_rows)
+            GivenTable(
+                name=title,
+                source=value,
+                label=label,
+                columns=facts,
+                rows=table.num_rows,
+                ends=ends,
+            )
         )
     if not found:
         raise UsageError("there is nothing to infer from", hint="give files, or {type: table}")
@@ -90,6 +103,9 @@ def _singular(name: str) -> str:
 
 
 def _members(source: Any) -> Iterable[tuple[str | None, Any]]:
+    known = graph_tables(source)
+    if known is not None:
+        return list(known.items())
     if isinstance(source, Mapping):
         return [(str(name), value) for name, value in source.items()]
     if isinstance(source, (list, tuple)):
