@@ -15,8 +15,8 @@ from reading_cases import SCHEMA, TYPES, build, pinned_of
 
 import omnigraph
 from omnigraph.errors import CorruptionError, NotFoundError, StorageError, UsageError
-from omnigraph.schema.arrow import table_schema
 from omnigraph.schema import table_text
+from omnigraph.schema.arrow import table_schema
 from omnigraph.spark import export
 from omnigraph.spark.export import export_snapshot
 from omnigraph.spark.sessions import pipeline_session

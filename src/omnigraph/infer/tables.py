@@ -20,7 +20,7 @@ import pyarrow.csv as pcsv
 from omnigraph.errors import InputError, UsageError
 from omnigraph.infer.columns import ColumnFacts, facts_of
 from omnigraph.infer.graphs.detect import graph_tables
-from omnigraph.infer.graphs.entities import EdgeTable
+from omnigraph.infer.graphs.entities import EdgeRows
 from omnigraph.input.ranges import BOM
 from omnigraph.input.sources import is_table, sort_out, unreadable
 from omnigraph.input.streams import SourceFile, SourceReader, open_source
@@ -53,8 +53,8 @@ def given_tables(source: Any) -> list[GivenTable]:
     """All tables of what was given: a path, several, or a mapping of type names to them."""
     found: list[GivenTable] = []
     for name, given in _members(source):
-        ends = (given.source, given.target) if isinstance(given, EdgeTable) else None
-        value = given.rows if isinstance(given, EdgeTable) else given
+        ends = (given.source, given.target) if isinstance(given, EdgeRows) else None
+        value = given.rows if isinstance(given, EdgeRows) else given
         table, label, is_text = _read(value)
         title = name or type_name(label)
         if any(other.name == title for other in found):

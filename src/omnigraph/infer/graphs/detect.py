@@ -13,13 +13,13 @@ from typing import Any, cast
 import pyarrow as pa
 
 from omnigraph.infer.graphs import readers
-from omnigraph.infer.graphs.entities import EdgeTable, Entities
+from omnigraph.infer.graphs.entities import EdgeRows, Entities
 
 _GRAPHML = (".graphml", ".xml")
 _HEADER_BYTES = 1 << 16
 
 
-def graph_tables(source: Any) -> dict[str, pa.Table | EdgeTable] | None:
+def graph_tables(source: Any) -> dict[str, pa.Table | EdgeRows] | None:
     """A table a type, if the source is a graph that is known here."""
     found = _entities(source)
     return None if found is None else found.tables()

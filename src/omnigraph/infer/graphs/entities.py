@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeTable:
+class EdgeRows:
     """Rows of one edge type, with ``src`` and ``dst``, and the node types at its ends."""
 
     rows: pa.Table
@@ -31,19 +31,14 @@ class EdgeTable:
     target: str
 
 
-@dataclass(slots=True, kw_only=True)
 class Entities:
-    """A graph as it is read, entity by entity."""
+    """A graph as it is read, entity by entity; ``place`` is what messages call it."""
 
-    place: str
-    """What messages call it."""
-    nodes: dict[Key, tuple[str, str, Mapping[str, Any]]] = field(
-        default_factory=lambda: dict[Key, tuple[str, str, Mapping[str, Any]]]()
-    )
-    """By key: the type, the id and the properties."""
-    edges: list[tuple[str, Key, Key, Mapping[str, Any]]] = field(
-        default_factory=lambda: list[tuple[str, Key, Key, Mapping[str, Any]]]()
-    )
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.nodes: dict[Key, tuple[str, str, Mapping[str, Any]]] = {}
+        """By key: the type, the id and the properties."""
+        self.edges: list[tuple[str, Key, Key, Mapping[str, Any]]] = []
 
     def node(self, type_name: str, key: Key, properties: Mapping[str, Any]) -> None:
         """Add a node."""
@@ -55,7 +50,7 @@ class Entities:
         """Add an edge."""
         self.edges.append((_type(type_name, "Edge"), start, end, properties))
 
-    def tables(self) -> dict[str, pa.Table | EdgeTable]:
+    def tables(self) -> dict[str, pa.Table | EdgeRows]:
         """A table a type: nodes with ``id``, edges with ``src`` and ``dst``."""
         nodes: dict[str, list[dict[str, Any]]] = {}
         for name, key, properties in self.nodes.values():
@@ -69,12 +64,12 @@ class Entities:
             row = {**_other_than("id", _other_than("src", _other_than("dst", properties)))}
             row |= {"src": ends[0][1], "dst": ends[1][1]}
             edges.setdefault((name, ends[0][0], ends[1][0]), []).append(row)
-        found: dict[str, pa.Table | EdgeTable] = {n: _table(rows) for n, rows in nodes.items()}
+        found: dict[str, pa.Table | EdgeRows] = {n: _table(rows) for n, rows in nodes.items()}
         folded = [name.lower() for name, _, _ in edges]
         for (name, source, target), rows in edges.items():
             alone = folded.count(name.lower()) == 1 and name not in found
             title = name if alone else f"{source}{name}{target}"
-            found[title] = EdgeTable(rows=_table(rows), source=source, target=target)
+            found[title] = EdgeRows(rows=_table(rows), source=source, target=target)
         if not found:
             raise InputError(f"{self.place}: there are no nodes")
         return found

@@ -49,7 +49,7 @@ def value_of(text: str, kind: str, place: str) -> Any:
 
 def from_networkx(graph: Any) -> Entities:
     """A graph of networkx. A node that is ``(type, id)`` says its type; else an attribute does."""
-    found = Entities(place="the graph of networkx")
+    found = Entities("the graph of networkx")
 
     def key(node: Any) -> tuple[str, str]:
         pair = isinstance(node, tuple) and len(node) == 2 and all(isinstance(n, str) for n in node)
@@ -94,7 +94,7 @@ def from_graphml(path: Path) -> Entities:
             read[name] = value_of("".join(data.itertext()), kind, place)
         return read
 
-    found = Entities(place=place)
+    found = Entities(place)
     for node in _all(root, "node"):
         data = data_of(node)
         name, word = first_of({"labels": node.get("labels"), **data}, TYPE_NAMES)
@@ -122,7 +122,7 @@ def is_neo4j(header: str) -> bool:
 
 def from_neo4j(paths: Sequence[Path]) -> Entities:
     """CSV files with headers such as ``id:ID(Person),name,age:int,:LABEL``."""
-    found = Entities(place=", ".join(p.name for p in paths))
+    found = Entities(", ".join(p.name for p in paths))
     tables = [(path, *_rows(path)) for path in paths]
     for path, header, rows in tables:
         fields = [_field(cell) for cell in header]
@@ -207,7 +207,7 @@ def from_kuzu(folder: Path) -> Entities:
         raise InputError(f"{folder}: {error.strerror or error}") from None
     nodes = {m[1]: (_columns(m[2]), _primary(m[2])) for m in _NODE.finditer(schema)}
     rels = {m[1]: (m[2], m[3], _columns(m[4])) for m in _REL.finditer(schema)}
-    found = Entities(place=str(folder))
+    found = Entities(str(folder))
     files = [
         (m[1], folder / Path(m[3]).name, m[2], "header=true" in _options(m[4]))
         for m in _COPY.finditer(copies)
