@@ -78,7 +78,7 @@ def test_a_dry_run_says_what_would_be(spark, graph, files) -> None:
     assert said.endswith("nothing was published; it would be +1, 1 unchanged\n")
     found = answer(*arguments, "--dry-run")
     assert (found["dry_run"], found["commit"]) == (True, None)
-    assert found["changes"] == {"node:Port": {"inserted": 1, "updated": 1, "deleted": 0}}
+    assert found["changes"] == {"node:Port": {"inserted": 1, "updated": 0, "deleted": 0}}
     assert objects(graph) == before
 
 
