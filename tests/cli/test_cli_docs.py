@@ -21,7 +21,12 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
             yield from _commands(child, f"{path} {name}")
 
 
-WITHOUT_GRAPH = ("omnigraph version", "omnigraph schema check", "omnigraph fmt")
+WITHOUT_GRAPH = (
+    "omnigraph version",
+    "omnigraph schema check",
+    "omnigraph schema infer",
+    "omnigraph fmt",
+)
 WITHOUT_JSON = ("omnigraph shell",)
 """It is a conversation."""
 COMMANDS = list(_commands(app, "omnigraph"))
