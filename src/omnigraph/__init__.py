@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from omnigraph.branch.merge.conflicts import MergeResult
     from omnigraph.branch.merge.resolve import Resolution
     from omnigraph.housekeeping.audit import Recovered
+    from omnigraph.infer.schema import Inferred, infer_schema
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
     from omnigraph.query.engine import Explanation
     from omnigraph.query.search.embedding import Embedder
@@ -85,6 +86,7 @@ __all__ = [
     "IndexNotice",
     "IndexState",
     "IndexStatus",
+    "Inferred",
     "InputError",
     "InternalError",
     "LimitError",
@@ -115,6 +117,7 @@ __all__ = [
     "Violation",
     "WriteInterrupted",
     "__version__",
+    "infer_schema",
     "init",
     "open",
 ]
@@ -132,6 +135,7 @@ _MODULES = {
     "IndexNotice": "omnigraph.results",
     "IndexState": "omnigraph.upkeep.indexes",
     "IndexStatus": "omnigraph.upkeep.indexes",
+    "Inferred": "omnigraph.infer.schema",
     "LoadResult": "omnigraph.results",
     "MergeResult": "omnigraph.branch.merge.conflicts",
     "MutationResult": "omnigraph.results",
@@ -148,6 +152,7 @@ _MODULES = {
     "SnapshotView": "omnigraph.api.view",
     "TableChange": "omnigraph.manifest.snapshot",
     "__version__": "omnigraph.version",
+    "infer_schema": "omnigraph.infer.schema",
     "init": "omnigraph.api.opening",
     "open": "omnigraph.api.opening",
 }

@@ -13,7 +13,7 @@ EngineWord = Literal["local", "spark"]
 """What carries out a query or an export."""
 AutoEngineWord = Literal["auto", "local", "spark"]
 """What carries out a load or a cleanup; ``auto`` decides by the size."""
-ExportFormatWord = Literal["jsonl", "parquet"]
+ExportFormatWord = Literal["jsonl", "csv", "parquet"]
 """What the files of an export hold."""
 DurabilityWord = Literal["process", "fsync"]
 """What an acknowledged commit survives."""

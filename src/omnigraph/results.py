@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from html import escape
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from omnigraph.errors import UsageError
-from omnigraph.manifest.snapshot import GraphCommit, TableChange
+from omnigraph.manifest.snapshot import GraphCommit, TableChange, changes_text, moment_text
+from omnigraph.show.shown import Shown
+from omnigraph.tabular import Tabular
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from omnigraph.storage.indexing import IndexKind
 
 
-class Rows:
+class Rows(Tabular):
     """Rows in Arrow, with the conversions people ask for."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -27,19 +25,6 @@ class Rows:
     def to_arrow(self) -> pa.Table:
         """As an Arrow table, without a copy."""
         return self._table
-
-    def to_pandas(self) -> pd.DataFrame:
-        """As a pandas DataFrame (needs pandas: ``pip install omnigraph[pandas]``)."""
-        try:
-            return self._table.to_pandas()
-        except ImportError as e:
-            raise UsageError(
-                "pandas is not installed", hint="pip install 'omnigraph[pandas]'"
-            ) from e
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """As plain dicts."""
-        return self._table.to_pylist()
 
     def __len__(self) -> int:
         return self._table.num_rows
@@ -112,13 +97,9 @@ class QueryResult(Rows):
         """Names of the columns, in order."""
         return self._table.column_names
 
-    def _repr_html_(self) -> str:
-        """A table, in notebooks."""
-        return html_table(self._table)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MutationResult:
+class MutationResult(Shown):
     """What a mutation did."""
 
     branch: str
@@ -143,8 +124,19 @@ class MutationResult:
             "commit": self.commit.to_dict() if self.commit else None,
         }
 
+    def _facts(self) -> tuple[str, dict[str, Any]]:
+        return "Mutation", {
+            "branch": self.branch,
+            "query": self.query_name,
+            "nodes": self.affected_nodes,
+            "edges": self.affected_edges,
+            "changes": changes_text(self.changes),
+            "commit": self.commit.id if self.commit else "none: nothing changed",
+            "actor": self.actor,
+        }
 
-class Commits(Sequence[GraphCommit]):
+
+class Commits(Tabular, Sequence[GraphCommit]):
     """Commits, newest first."""
 
     def __init__(self, commits: Sequence[GraphCommit]) -> None:
@@ -197,9 +189,21 @@ class Commits(Sequence[GraphCommit]):
         ]
         return pa.Table.from_pylist(rows, schema=schema)
 
-    def to_pandas(self) -> pd.DataFrame:
-        """As a pandas DataFrame."""
-        return Rows(self.to_arrow()).to_pandas()
+    def _head(self, rows_max: int) -> tuple[pa.Table, int]:
+        names = ("commit", "created", "kind", "actor", "changes", "message")
+        rows = [
+            (
+                c.id,
+                moment_text(c.created_at_us),
+                c.kind,
+                c.actor,
+                changes_text(c.changes),
+                c.message,
+            )
+            for c in self._commits[:rows_max]
+        ]
+        columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(names))]
+        return pa.table(columns, names=names), len(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +215,7 @@ class TypeCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult:
+class LoadResult(Shown):
     """What a load did."""
 
     uri: str
@@ -223,6 +227,8 @@ class LoadResult:
     """None when the load changed nothing."""
     changes: Mapping[str, TableChange]
     """Exact counts by table key, e.g. ``node:Person``."""
+    unchanged: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """By table key: entities of a merge that the graph held already, exactly so."""
     dry_run: bool = False
     """Nothing was published: ``changes`` is what would have been."""
     base_branch: str | None = None
@@ -232,6 +238,11 @@ class LoadResult:
     def total_entities(self) -> int:
         """Entities in the input."""
         return sum(t.entities_loaded for t in (*self.nodes, *self.edges))
+
+    @property
+    def unchanged_entities(self) -> int:
+        """Those that the graph held already, exactly so: they were not written again."""
+        return sum(self.unchanged.values())
 
     def to_dict(self) -> dict[str, Any]:
         """The shape of ``load --json``."""
@@ -244,8 +255,23 @@ class LoadResult:
             "nodes": [asdict(t) for t in self.nodes],
             "edges": [asdict(t) for t in self.edges],
             "total_entities": self.total_entities,
+            "unchanged_entities": self.unchanged_entities,
             "commit": self.commit.to_dict() if self.commit else None,
             **(self._would_do() if self.dry_run else {}),
+        }
+
+    def _facts(self) -> tuple[str, dict[str, Any]]:
+        types = (*self.nodes, *self.edges)
+        none = "none: a dry run" if self.dry_run else "none: nothing changed"
+        return "Load", {
+            "graph": self.uri,
+            "branch": self.branch,
+            "mode": self.mode,
+            "entities": f"{self.total_entities:,}",
+            "of": ", ".join(f"{t.entities_loaded:,} {t.name}" for t in types) or None,
+            "changes": changes_text(self.changes),
+            "unchanged": f"{self.unchanged_entities:,}" if self.unchanged else None,
+            "commit": self.commit.id if self.commit else none,
         }
 
     def _would_do(self) -> dict[str, Any]:
@@ -270,23 +296,3 @@ class Dataset:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
-
-
-HTML_ROWS_MAX = 100
-
-
-def html_table(table: pa.Table) -> str:
-    """The first rows as an HTML table; nulls are empty, text is escaped."""
-    shown = table.slice(0, HTML_ROWS_MAX).to_pylist()
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(row[n])}</td>" for n in table.column_names) + "</tr>"
-        for row in shown
-    )
-    more = table.num_rows - len(shown)
-    note = f"<p>… and {more} more rows</p>" if more > 0 else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else escape(str(value))

@@ -67,6 +67,7 @@ def test_load_json_is_the_load_result(empty_graph: Path, data_file: Path) -> Non
         ],
         "edges": [{"name": "CallsAt", "entities_loaded": 1}],
         "total_entities": 4,
+        "unchanged_entities": 0,
         "commit": commit,
     }
     assert (commit["actor_id"], commit["message"], commit["kind"]) == ("bob", "June", "load")
@@ -148,10 +149,10 @@ def test_commit_list_is_newest_first_and_one_line_each(graph: Path) -> None:
 
 
 def test_commit_list_limit_and_filters(graph: Path) -> None:
-    for actor in ("bob", "carol", "bob"):
+    for berths, actor in enumerate(("bob", "carol", "bob")):
         ok(
             "load", graph, "--data", "-", "--mode", "merge", "--as", actor,
-            stdin='{"type":"Port","data":{"code":"CPH","name":"Copenhagen","berths":1}}',
+            stdin=json.dumps({"type": "Port", "data": {"code": "CPH", "name": "C", "berths": berths}}),
         )  # fmt: skip
 
     def actors(*args: str) -> list[str | None]:
@@ -235,7 +236,7 @@ def test_a_dry_run_says_what_a_load_would_do(empty_graph: Path, data_file: Path)
     assert answer(*load, "--dry-run")["dry_run"] is True
     assert len(answer("commit", "list", empty_graph)["commits"]) == 1
     ok(*load)
-    assert "it would be +1 ~3" in ok(*load[:-1], "merge", "--dry-run").stdout
+    assert "it would be +1, 3 unchanged" in ok(*load[:-1], "merge", "--dry-run").stdout
 
 
 def test_everything_that_is_wrong_goes_into_the_reject_file(
@@ -255,3 +256,16 @@ def test_everything_that_is_wrong_goes_into_the_reject_file(
     assert json.loads(told)["reject"] == "problem"
     result = run(*load[:-1], tmp_path / "nowhere" / "r.jsonl")
     assert "cannot write rejects" in result.stderr
+
+
+def test_a_merge_of_what_is_there_is_nothing_to_commit(graph: Path, data_file: Path) -> None:
+    keyed = [line for line in data_file.read_text().splitlines() if "CallsAt" not in line]
+    data_file.write_text("\n".join(keyed))
+    before = answer("commit", "list", graph)["commits"]
+    load = ("load", graph, "--data", data_file, "--mode", "merge")
+    said = ok(*load).stdout
+    assert said.startswith("Nothing to commit, 3 unchanged: 3 entities (2 Vessel, 1 Port) into ")
+    assert len(said.splitlines()) == 1
+    told = answer(*load)
+    assert (told["commit"], told["total_entities"], told["unchanged_entities"]) == (None, 3, 3)
+    assert answer("commit", "list", graph)["commits"] == before

@@ -24,6 +24,7 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
 WITHOUT_GRAPH = (
     "omnigraph version",
     "omnigraph schema check",
+    "omnigraph schema infer",
     "omnigraph fmt",
     "omnigraph completion install",
     "omnigraph completion show",

@@ -31,7 +31,7 @@ BUDGETS: dict[str, tuple[Work, int]] = {
     "two hops": (lambda g: g.query(TWO, {"n": "p78"}).to_dicts(), 58),
     "insert an edge": (lambda g: g.mutate('insert Knows { from: "p5", to: "p9" }'), 30),
     "update": (lambda g: g.mutate('update Person set { age: 99 } where name = "p12"'), 30),
-    "upsert": (lambda g: g.load({"Person": [{"name": "p13", "age": 5}]}, mode="merge"), 30),
+    "upsert": (lambda g: g.load({"Person": [{"name": "p13", "age": 5}]}, mode="merge"), 36),
     "insert a node": (lambda g: g.mutate('insert Person { name: "new", age: 3 }'), 24),
     "delete": (lambda g: g.mutate('delete Person where name = "p14"'), 85),
 }

@@ -423,10 +423,10 @@ def test_schemas_that_no_state_names_are_taken(graph: omnigraph.Graph) -> None:
     graph.tags.create("t")
     tagged = graph.snapshot().schema_hash
     hashes = []
-    for name in ("x", "y", "z"):
+    for age, name in enumerate(("x", "y", "z"), start=2):
         graph.schema_apply(SCHEMA.replace("age: I64?", f"age: I64?  {name}: I64?"), confirm=True)
         hashes.append(graph.snapshot().schema_hash)
-        put(graph, "a", 2)
+        put(graph, "a", age)
     with (
         armed(FailPoint.SCHEMA_AFTER_OBJECTS, _die),
         omnigraph.open(graph.uri) as other,
@@ -493,7 +493,7 @@ def test_history_stays_walkable_far_back(graph: omnigraph.Graph) -> None:
 
 
 def test_old_records_are_forgotten(graph: omnigraph.Graph) -> None:
-    for age in range(19):
+    for age in range(1, 20):
         put(graph, "a", age)
         put(graph, "a", -age)
         clean(graph, keep=1)
@@ -575,7 +575,7 @@ def test_any_two_of_many_branches_can_be_merged_after_a_cleanup(graph: omnigraph
     put(graph, "a", 0)
     graph.branches.create("stem")
     twigs = [f"t{number}" for number in range(17)]
-    for number, name in enumerate(twigs):
+    for number, name in enumerate(twigs, start=1):
         put(graph, "stem", number, "stem")
         graph.branches.create(name, "stem")
         put(graph, name, number, name)
@@ -585,7 +585,7 @@ def test_any_two_of_many_branches_can_be_merged_after_a_cleanup(graph: omnigraph
         assert cleanup(fresh._repository, Policy(keep=1)).places == ()
         for name, into in (("t0", "t9"), ("t9", "t16"), ("t3", "main"), ("t16", "t4")):
             assert fresh.merge(name, into=into).outcome == "merged"
-        expected = {"a": 0, "stem": 16} | {n: int(n[1:]) for n in ("t0", "t4", "t9", "t16")}
+        expected = {"a": 0, "stem": 17} | {n: int(n[1:]) + 1 for n in ("t0", "t4", "t9", "t16")}
         assert ages(fresh, "t4") == expected
         assert fresh.upkeep.check(full=True).ok
 

@@ -91,3 +91,15 @@ def test_nodes_and_edges_of_two_files_are_one_commit(
         graph.load(tmp_path / "bad.csv", type="Knows")
     (violation,) = caught.value.violations
     assert (violation.source, violation.line) == (str(tmp_path / "bad.csv"), 2)
+
+
+def test_integer_columns_name_the_ends_of_edges(tmp_path: Path):
+    schema = "node P { n: I64 @key }\nedge E: P -> P { @key(@src, @dst) }"
+    ends = pa.table({"src": pa.array([1, 2], pa.int64()), "dst": pa.array([2, 3], pa.int32())})
+    pq.write_table(ends, tmp_path / "e.parquet")
+    with omnigraph.init(tmp_path / "g", schema) as graph:
+        graph.load(pa.table({"n": [1, 2, 3]}), type="P")
+        assert graph.load(ends, type="E").total_entities == 2
+        again = graph.load(tmp_path / "e.parquet", type="E", mode="merge")
+        assert (again.commit, again.unchanged_entities) == (None, 2)
+        assert graph.load(ends.to_pandas(), type="E", mode="merge").commit is None

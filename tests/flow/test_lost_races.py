@@ -95,9 +95,10 @@ def test_the_same_key_from_both_is_a_conflict_and_nothing_is_published(graphs) -
 def test_an_upsert_of_the_same_key_is_redone_on_the_new_row(graphs) -> None:
     mine, other = graphs
     with overtaken(lambda: other.load(person("c"))):
-        result = mine.load(person("c"), mode="merge")
-    assert result.changes["node:Person"].updated == 1
-    assert names(mine) == ["a", "b", "c"]
+        result = mine.load(person("c", "d"), mode="merge")
+    assert result.changes["node:Person"].inserted == 1
+    assert dict(result.unchanged) == {"node:Person": 1}
+    assert names(mine) == ["a", "b", "c", "d"]
 
 
 def test_cardinality_is_checked_again(graphs) -> None:

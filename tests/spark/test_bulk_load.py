@@ -271,3 +271,36 @@ def test_every_format_gives_the_same_graph_and_the_same_problems(name, spark, tm
     assert graphs[0] == graphs[1]
     assert told[0] == told[1]
     assert len(told[0][3]) == 6
+
+
+def test_a_merge_of_equal_rows_makes_no_commit(pair, spark, tmp_path):
+    local, other = pair
+    world = World(3)
+    rows = world.clean(range(30, 60), range(12, 20), 0)
+    rows = [r for r in rows if "edge" not in r or r["edge"] == "Road" or "id" in r["data"]]
+    first = write_jsonl(tmp_path / "first.jsonl", rows)
+    for graph in pair:
+        graph.load(first, mode="merge")
+    expected = local.load(first, mode="merge")
+    dry = load(other, first, "merge", spark, dry_run=True)
+    before, files = other.snapshot().version, data_files(other)
+    outcome = load(other, first, "merge", spark)
+    assert (outcome.commit, dict(outcome.changes)) == (None, {})
+    assert dict(outcome.unchanged) == dict(expected.unchanged) == dict(dry.unchanged)
+    assert outcome.unchanged_entities > 40
+    assert other.snapshot().version == before
+    assert data_files(other) == files
+    # One differs in a blob, one in a list, some are new and the rest is as it was.
+    some = [r for r in rows if r.get("type") == "Person"]
+    some[6]["data"]["photo"] = "base64:aGVsbG9v"
+    some[7]["data"]["tags"] = [0.5]
+    more = [*rows, world.city(70), world.city(71)]
+    second = write_jsonl(tmp_path / "second.jsonl", more)
+    identity = row_ids(other, "node:Person")
+    expected, outcome = local.load(second, mode="merge"), load(other, second, "merge", spark)
+    assert dict(outcome.changes) == dict(expected.changes)
+    assert outcome.changes["node:Person"].updated == 2
+    assert (outcome.changes["node:City"].inserted, outcome.changes["node:City"].updated) == (2, 0)
+    assert dict(outcome.unchanged) == dict(expected.unchanged)
+    assert content(local) == content(other)
+    assert row_ids(other, "node:Person") == identity

@@ -15,6 +15,7 @@ from reading_cases import SCHEMA, TYPES, build, pinned_of
 
 import omnigraph
 from omnigraph.errors import CorruptionError, NotFoundError, StorageError, UsageError
+from omnigraph.schema import table_text
 from omnigraph.schema.arrow import table_schema
 from omnigraph.spark import export
 from omnigraph.spark.export import export_snapshot
@@ -102,7 +103,7 @@ def test_parquet_has_our_own_types(graph, tmp_path: Path, spark, many_pieces):
 
 def test_row_groups_are_bounded(graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(export, "_run", lambda spark, job: run_here(job))
-    monkeypatch.setattr(export, "ROW_GROUP_ROWS", 20)
+    monkeypatch.setattr(table_text, "ROW_GROUP_ROWS", 20)
     monkeypatch.setattr(pieces, "BATCH_ROWS_MAX", 8)
     done = export_snapshot(None, pinned_of(graph), tmp_path / "out", types=["Thing"])
     groups = pq.ParquetFile(tmp_path / "out" / done.types[0].files[0]).metadata
@@ -133,7 +134,7 @@ def test_some_types_of_an_old_commit(tmp_path: Path, spark):
         ]
 
 
-@pytest.mark.parametrize("format", ["parquet", "jsonl"])
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "csv"])
 def test_to_and_from_s3(format, s3_root: str, tmp_path: Path, spark):
     with omnigraph.init(f"{s3_root}/graph", "node P { name: String @key  n: U64? }") as graph:
         graph.load([{"name": f"p{i}", "n": 2**64 - 1 - i} for i in range(100)], type="P")
@@ -144,6 +145,9 @@ def test_to_and_from_s3(format, s3_root: str, tmp_path: Path, spark):
         content = [open_input(target, f).read() for f in done.types[0].files]
         if format == "jsonl":
             assert b"".join(content) == local_lines(graph.snapshot(), "P", tmp_path)
+        elif format == "csv":
+            assert {part[:11] for part in content} == {b"id,name,n\r\n"}
+            assert sum(part.count(b"\r\n") - 1 for part in content) == 110
         else:
             found = pa.concat_tables([pq.read_table(pa.BufferReader(c)) for c in content])
             assert found.equals(graph.snapshot().rows("P").to_arrow())
@@ -223,8 +227,8 @@ def test_a_place_that_cannot_be_written_to(graph, tmp_path: Path, spark):
 
 def test_mistakes(graph, tmp_path: Path):
     pinned = pinned_of(graph)
-    with pytest.raises(UsageError, match="unknown format 'csv'"):
-        export_snapshot(None, pinned, tmp_path / "out", format="csv")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="unknown format 'xml'"):
+        export_snapshot(None, pinned, tmp_path / "out", format="xml")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="types is a list"):
         export_snapshot(None, pinned, tmp_path / "out", types="Thing")
     with pytest.raises(NotFoundError, match="no type 'Thnig'"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from omnigraph.results import HTML_ROWS_MAX, QueryResult
+from omnigraph.results import QueryResult
+from omnigraph.tabular import HTML_ROWS_MAX
 
 
 def _result(table: pa.Table) -> QueryResult:

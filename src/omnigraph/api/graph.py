@@ -17,15 +17,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from omnigraph.api.pictures import DrawnSchema
 from omnigraph.api.versions import Versions
 from omnigraph.choices import AutoEngineWord, EngineWord, ExportFormatWord, LoadModeWord
-from omnigraph.errors import UsageError
+from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import MAIN
 from omnigraph.query.exec.limits import Limits, cache_bytes
 from omnigraph.results import LoadResult, MutationResult, QueryResult, TypeCount
 from omnigraph.schema.catalog import Catalog
+from omnigraph.show import html
 from omnigraph.text_file import schema_text
 
 if TYPE_CHECKING:
@@ -85,6 +87,13 @@ class Graph(Versions):
     def __repr__(self) -> str:
         return f"<Graph {self.uri}>"
 
+    def _repr_html_(self) -> str:
+        try:
+            view = self.snapshot()
+        except OmnigraphError as e:  # A notebook shows what it can: this is no place to fail.
+            return html.facts(f"Graph {self.uri}", {"state": e.message})
+        return view.to_html(f"Graph {self.uri}, {view.branch} at commit {view.commit.id}")
+
     @property
     def uri(self) -> str:
         """The root as it was given."""
@@ -96,9 +105,10 @@ class Graph(Versions):
         return self._known.branches.published
 
     @property
-    def schema(self) -> str:
-        """The accepted schema of main as `.pg` text."""
-        return self._schema(MAIN).source
+    def schema(self) -> DrawnSchema:
+        """The accepted schema of main as `.pg` text; notebooks draw it."""
+        accepted = self._schema(MAIN)
+        return DrawnSchema.of(accepted.source, accepted.catalog)
 
     @property
     def catalog(self) -> Catalog:
@@ -223,6 +233,7 @@ class Graph(Versions):
             edges=_counts(done.rows, "edge"),
             commit=done.commit,
             changes=done.changes,
+            unchanged=done.unchanged,
             dry_run=dry_run,
         )
 
@@ -356,9 +367,9 @@ class Graph(Versions):
         ``out`` is a binary stream or the path of a file: JSONL that loads back exactly, nodes
         first. ``types`` restricts it to these node or edge types.
 
-        With ``engine="spark"`` it is an empty folder or ``s3://`` prefix instead, and ``format`` is
-        ``jsonl`` or ``parquet``: files in parts per type, written by executors. See
-        ``SparkGraph.export``.
+        With ``format`` ``csv`` or ``parquet`` it is an empty folder or ``s3://`` prefix instead,
+        with a file for each type. With ``engine="spark"`` it always is, and executors write files
+        in parts per type. See ``SparkGraph.export``.
         """
         return self.snapshot(branch, commit=commit).export(
             out, types=types, format=format, engine=engine, spark=spark, progress=progress

@@ -14,6 +14,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from omnigraph.api.view import SnapshotView
 from omnigraph.branch import control
 from omnigraph.branch.control import BranchInfo
@@ -25,6 +27,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit
 from omnigraph.manifest.targets import HEAD, Target, find_commit, resolve
 from omnigraph.results import Commits
+from omnigraph.tabular import Tabular
 
 if TYPE_CHECKING:
     from omnigraph.api.changes import Changes
@@ -279,7 +282,21 @@ class Versions(ABC):
 Opened = Callable[[], Repository]
 
 
-class Branches:
+_BRANCH_COLUMNS = pa.schema(
+    [
+        ("name", pa.string()),
+        ("graph_commit_id", pa.string()),
+        ("graph_manifest_version", pa.int64()),
+        ("parent", pa.string()),
+        ("fork_commit_id", pa.string()),
+        ("created_at", pa.timestamp("us", tz="UTC")),
+        ("actor_id", pa.string()),
+        ("description", pa.string()),
+    ]
+)
+
+
+class Branches(Tabular):
     """The branches of a graph. Making, ending and renaming one costs the same at any size."""
 
     def __init__(self, opened: Opened) -> None:
@@ -293,6 +310,17 @@ class Branches:
 
     def __repr__(self) -> str:
         return f"<Branches {', '.join(self.list())}>"
+
+    def to_arrow(self) -> pa.Table:
+        """One row a branch; a few requests for each of them."""
+        rows = [info.to_dict() for info in self.details()]
+        return pa.Table.from_pylist(rows, schema=_BRANCH_COLUMNS)
+
+    def _head(self, rows_max: int) -> tuple[pa.Table, int]:
+        table = self.to_arrow()
+        shown = table.select(["name", "graph_commit_id", "parent", "actor_id", "description"])
+        shown = shown.rename_columns(["branch", "newest commit", "parent", "actor", "description"])
+        return shown.slice(0, rows_max), table.num_rows
 
     def list(self) -> list[str]:
         """All names, main first. One request, whatever their number."""

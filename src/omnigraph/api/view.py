@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import pyarrow as pa
 
+from omnigraph.api.pictures import NODES_MAX, DrawnSchema, Neighbourhood
 from omnigraph.choices import EngineWord, ExportFormatWord
 from omnigraph.errors import UsageError
 from omnigraph.manifest.kept import reporting_reclaimed
@@ -26,8 +27,10 @@ from omnigraph.output_file import cannot_open, cannot_write
 from omnigraph.results import Dataset, QueryResult, Rows
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, GraphType, type_named
+from omnigraph.show.drawing import Drawing
 from omnigraph.storage.location import locate
 from omnigraph.storage.mirror import mirror_path
+from omnigraph.tabular import Tabular
 
 if TYPE_CHECKING:
     from omnigraph.query.engine import Explanation, QueryEngine
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from omnigraph.spark.handle import SparkGraph
 
 
-class SnapshotView:
+class SnapshotView(Tabular):
     """A graph at one moment: what it holds, and its rows."""
 
     def __init__(
@@ -79,9 +82,9 @@ class SnapshotView:
         return self._schema.catalog
 
     @property
-    def schema(self) -> str:
-        """The schema it is read with, as `.pg` text."""
-        return self._schema.source
+    def schema(self) -> DrawnSchema:
+        """The schema it is read with, as `.pg` text; notebooks draw it."""
+        return DrawnSchema.of(self._schema.source, self._schema.catalog)
 
     @property
     def schema_hash(self) -> str:
@@ -210,13 +213,15 @@ class SnapshotView:
             with self.spark(spark) as on_spark:
                 return on_spark.export(out, format=form, types=types).rows
         if export_format(format) != "jsonl":
-            raise UsageError(f"the local engine does not write {format}", hint='engine="spark"')
+            if not isinstance(out, (str, os.PathLike)):
+                raise UsageError(f"an export to {format} is a folder", hint="give its path")
+            return self.export_folder(out, format, types, progress)["rows"]
         with binary_out(out) as file:
             return self._export(file, types, progress)
 
     def checked_export(
         self, out: str | os.PathLike[str], format: str, types: Sequence[str]
-    ) -> Literal["jsonl", "parquet"]:
+    ) -> ExportFormatWord:
         """Refuse an export on Spark that is bound to fail, before a session is started."""
         from omnigraph.spark.export import empty_place
 
@@ -231,16 +236,38 @@ class SnapshotView:
     ) -> int:
         from omnigraph.schema.json_text import write_jsonl
 
-        # An edge type answers to several spellings: each type is written once, however often named.
-        named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
-        chosen = list(named.values()) or list(self.catalog.types())
         lines = 0
-        for graph_type in sorted(chosen, key=lambda t: t.kind == "edge"):
+        for graph_type in self._chosen(types):
             for batch in self._batches(graph_type, table_schema(graph_type).names):
                 lines += write_jsonl(graph_type, [batch], out)
                 if progress is not None:
                     progress(lines)
         return lines
+
+    def export_folder(
+        self,
+        out: str | os.PathLike[str],
+        format: str,
+        types: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> dict[str, Any]:
+        """Write a folder of CSV or Parquet files; what was written, as ``_export.json`` has it."""
+        from omnigraph.api.exports import export_folder
+
+        return export_folder(
+            self._chosen(types),
+            lambda graph_type: self._batches(graph_type, table_schema(graph_type).names),
+            out,
+            format=format,
+            commit_id=self.commit.id,
+            progress=progress,
+        )
+
+    def _chosen(self, types: Sequence[str]) -> list[GraphType]:
+        # An edge type answers to several spellings: each type is written once, however often named.
+        named = {t.table_key: t for t in (type_named(self.catalog, name) for name in types)}
+        chosen = list(named.values()) or list(self.catalog.types())
+        return sorted(chosen, key=lambda t: t.kind == "edge")
 
     def to_dict(self) -> dict[str, Any]:
         """The shape of ``snapshot --json``."""
@@ -260,9 +287,46 @@ class SnapshotView:
         """One row a type."""
         return pa.Table.from_pylist(self.to_dicts())
 
-    def to_pandas(self) -> Any:
-        """One row a type, as a DataFrame."""
-        return Rows(self.to_arrow()).to_pandas()
+    def to_networkx(self, types: Sequence[str] = ()) -> Any:
+        """As a ``networkx.MultiDiGraph`` with all properties; nodes are ``("Person", "Ada")``.
+
+        ``types`` names the node and edge types that are taken. Needs networkx.
+        """
+        from omnigraph.api.networks import to_networkx
+
+        return to_networkx(self.catalog, lambda name: self.rows(name).to_arrow(), types)
+
+    def to_igraph(self, types: Sequence[str] = ()) -> Any:
+        """As a directed ``igraph.Graph`` with all properties; ``types`` as in ``to_networkx``.
+
+        Needs igraph.
+        """
+        from omnigraph.api.networks import to_igraph
+
+        return to_igraph(self.catalog, lambda name: self.rows(name).to_arrow(), types)
+
+    def plot(self, *around: tuple[str, str], hops: int = 1, nodes_max: int = NODES_MAX) -> Drawing:
+        """Draw a few entities: ``view.plot(("Person", "Ada"), hops=2)``.
+
+        From the nodes that are named to what so many hops lead to, in both directions; without
+        any, the first nodes and the edges among them. The result is an SVG; notebooks show it.
+        """
+        with reporting_reclaimed(self._repository, self._snapshot):
+            tables = {k: self._repository.table(p) for k, p in self._snapshot.pins.items()}
+            near = Neighbourhood(self.catalog, tables)
+            return near.draw(around, hops=hops, nodes_max=nodes_max)
+
+    def _head(self, rows_max: int) -> tuple[pa.Table, int]:
+        shown = [
+            {"kind": d.entity_kind, "type": d.type_name, "entities": d.entity_count}
+            for d in self.datasets
+        ]
+        schema = pa.schema([("kind", pa.string()), ("type", pa.string()), ("entities", pa.int64())])
+        return pa.Table.from_pylist(shown[:rows_max], schema=schema), len(shown)
+
+    def _title(self) -> str:
+        commit = self.commit
+        return f"{self.branch} at version {self.version}, commit {commit.id} ({commit.kind})"
 
     def __repr__(self) -> str:
         return f"<Snapshot {self.branch}@{self.version} {self.commit.id}>"
@@ -312,8 +376,8 @@ def _is_spark(engine: str, spark: Any) -> bool:
     return engine == "spark"
 
 
-def export_format(name: str) -> Literal["jsonl", "parquet"]:
+def export_format(name: str) -> Literal["jsonl", "parquet", "csv"]:
     """A format of an export by its name."""
-    if name == "jsonl" or name == "parquet":
+    if name == "jsonl" or name == "parquet" or name == "csv":
         return name
-    raise UsageError(f"unknown format '{name}'", hint="use jsonl or parquet")
+    raise UsageError(f"unknown format '{name}'", hint="use jsonl, parquet or csv")

@@ -42,9 +42,10 @@ from omnigraph.manifest.refs import (
     newest_life,
 )
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, moment_text
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.manifest.targets import check_new_name
+from omnigraph.show.shown import Shown
 from omnigraph.storage.objects import Objects
 from omnigraph.write.fence import check_still_kept
 from omnigraph.write.plan import check_lineage_text
@@ -54,7 +55,7 @@ CREATION_S_MAX = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchInfo:
+class BranchInfo(Shown):
     """What is known about a branch."""
 
     name: str
@@ -79,6 +80,17 @@ class BranchInfo:
             "incarnation": self.incarnation,
             "created_at": self.created_at_us,
             "actor_id": self.actor,
+            "description": self.description,
+        }
+
+    def _facts(self) -> tuple[str, dict[str, Any]]:
+        return f"Branch {self.name}", {
+            "newest commit": self.head.id,
+            "version": self.manifest_version,
+            "made from": self.parent,
+            "at commit": self.fork_commit,
+            "created": None if self.created_at_us is None else moment_text(self.created_at_us),
+            "actor": self.actor,
             "description": self.description,
         }
 

@@ -27,13 +27,14 @@ from omnigraph.manifest.kept import reporting_reclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog, type_named
+from omnigraph.tabular import Tabular
 
 KINDS = ("node", "edge")
 OPS = tuple(op.word for op in Op)
 THREADS_MAX = 8
 
 
-class Diff:
+class Diff(Tabular):
     """What changed from ``before`` to ``after``. Both are fixed, so every answer is too.
 
     ``kinds`` (``node``, ``edge``), ``types`` (names) and ``ops`` (``insert``, ``update``,
@@ -104,6 +105,23 @@ class Diff:
     ) -> pa.Table:
         """All ``batches`` in one table; this one is in memory as a whole."""
         return pa.Table.from_batches(self.batches(kinds, types, ops), schema=ARROW_SCHEMA)
+
+    def _head(self, rows_max: int) -> tuple[pa.Table, int]:
+        found: list[pa.RecordBatch] = []
+        left = rows_max
+        for batch in self.batches():
+            found.append(batch.slice(0, left))
+            left -= found[-1].num_rows
+            if left <= 0:
+                break
+        total = sum(change.total for change in self.counts.values())
+        return pa.Table.from_batches(found, schema=ARROW_SCHEMA), total
+
+    def _stream(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(ARROW_SCHEMA, self.batches())
+
+    def _title(self) -> str:
+        return f"Changes from {self.before.head.id} to {self.after.head.id}"
 
     def to_dict(
         self, kinds: Sequence[str] = (), types: Sequence[str] = (), ops: Sequence[str] = ()

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.streams import one_line, printable
+from omnigraph.show.text import cell_count, one_line, printable
 
 if TYPE_CHECKING:
     from omnigraph.manifest.snapshot import GraphCommit, TableChange
@@ -64,24 +63,6 @@ def plain(line: Line) -> str:
     # A tab that came with a text is as wide as rich makes it on a terminal.
     text = "".join(part if isinstance(part, str) else part[0] for part in line)
     return text.expandtabs(8).rstrip()
-
-
-def cell_count(text: str) -> int:
-    """How wide a text is on a terminal."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def cut(text: str, width: int, ellipsis: str) -> str:
-    """The text, or as much of it as fits with an ellipsis."""
-    if cell_count(text) <= width:
-        return text
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, max(0, width - len(ellipsis))) + ellipsis[:width]
 
 
 def columns(
@@ -184,7 +165,9 @@ def size_text(size: int) -> str:
 
 def when_text(micros: int) -> str:
     """``2026-11-15 10:30:00Z``."""
-    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}Z"
+    from omnigraph.manifest.snapshot import moment_text
+
+    return moment_text(micros)
 
 
 def took(elapsed_s: float | None) -> str:

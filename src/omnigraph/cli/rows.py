@@ -10,32 +10,23 @@ with an ellipsis, columns that find no place are counted, and after a thousand r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.arrow.compute import pc
 from omnigraph.cli.answers import Stream
-from omnigraph.cli.lines import Line, TextLook, cell_count, count_text, cut, took
+from omnigraph.cli.lines import Line, TextLook, count_text, took
 from omnigraph.cli.options import RowFormat
-from omnigraph.cli.streams import one_line
 from omnigraph.results import QueryResult
-from omnigraph.schema.json_text import TEXT, content, join, json_objects, pieces, plain_text
+from omnigraph.schema.json_text import content, join, json_objects, pieces
+from omnigraph.schema.table_text import csv_header, csv_rows
+from omnigraph.show.text import ColumnLayout
+from omnigraph.tabular import layout_of, table_lines, visible_text
 
 ROWS_MAX = 1_000
 """So many rows are shown on a terminal."""
-WIDTH_MIN = 8
-"""No column is made narrower than this."""
-GAP = "  "
-NULL = "null"
-"""What a missing value is called where a person reads it."""
-_STEERING = r"[\x00-\x1f\x7f-\x{9f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
-"""The characters that ``one_line`` makes visible."""
-_ROWS_PER_PIECE = 10_000
-_CSV_QUOTED = '[",\r\n]'
 
 Chunk = bytes | memoryview
 
@@ -128,13 +119,9 @@ def jsonl_chunks(result: QueryResult, pinned: bool) -> Iterator[Chunk]:
 
 def csv_chunks(result: QueryResult) -> Iterator[Chunk]:
     """RFC 4180: CRLF, quotes where needed. Null is empty, an empty string is `""`."""
-    names = pa.array(result.columns, TEXT)
-    yield (",".join(_csv_cells(names).to_pylist()) + "\r\n").encode()
+    yield csv_header(result.columns)
     for batch in _batches(result):
-        fragments: list[pa.Array | str] = []
-        for values in batch.columns:
-            fragments += ["," if fragments else "", pc.fill_null(_csv_cells(values), "")]
-        yield content(join(*fragments, "\r\n"))
+        yield csv_rows(batch)
 
 
 def kv_chunks(result: QueryResult) -> Iterator[Chunk]:
@@ -178,31 +165,11 @@ def _batches(result: QueryResult) -> Iterator[pa.RecordBatch]:
         yield from pieces(batch)
 
 
-def _csv_cells(values: pa.Array) -> pa.Array:
-    text = plain_text(values)
-    empty = pc.equal(text, "")
-    quoted = pc.or_(pc.match_substring_regex(text, _CSV_QUOTED), empty)
-    if not pc.any(quoted, min_count=0).as_py():
-        return text
-    doubled = join('"', pc.replace_substring(text, '"', '""'), '"')
-    return pc.if_else(quoted, doubled, text)
-
-
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 # ---------------------------------------------------------------- the table
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnLayout:
-    """Which columns are shown, and how wide."""
-
-    widths: tuple[int, ...]
-    """Of the columns that are shown, from the first on."""
-    cut: bool
-    """Whether a value may be longer than its column."""
 
 
 def result_lines(
@@ -234,88 +201,3 @@ def _notes(result: QueryResult, shown: int, layout: ColumnLayout) -> Iterator[st
         yield f"{names} found no place: the format kv shows all of them"
     elif layout.cut:
         yield "some values are cut: the format kv shows all of them"
-
-
-def fit(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> ColumnLayout:
-    """Widths for columns that would like to be ``natural`` wide. Numbers are never cut."""
-    if width is None or _total(natural) <= width:
-        return ColumnLayout(widths=tuple(natural), cut=False)
-    for shown in range(len(natural), 0, -1):
-        fixed = numeric[:shown]
-        widths = list(natural[:shown])
-        least = [w if f else min(w, WIDTH_MIN) for w, f in zip(widths, fixed, strict=True)]
-        if _total(least) > width and shown > 1:
-            continue
-        # The widest give first: one cap for all that are wider than it.
-        cap = max(widths)
-        while _total(widths) > width and cap > 1:
-            cap -= 1
-            widths = [max(at_least, min(w, cap)) for w, at_least in zip(widths, least, strict=True)]
-            if widths == least:
-                break
-        widths = [min(w, width) for w in widths]
-        return ColumnLayout(widths=tuple(widths), cut=widths != list(natural[:shown]))
-    return ColumnLayout(widths=(), cut=False)
-
-
-def layout_of(table: pa.Table, width: int | None) -> ColumnLayout:
-    """How the columns are laid out on a terminal of this width; None is a pipe."""
-    numeric = [_is_number(field.type) for field in table.schema]
-    natural = [cell_count(name) for name in table.column_names]
-    for piece in _pieces(table):
-        natural = [
-            max(w, max(map(cell_count, cells), default=0))
-            for w, cells in zip(natural, piece, strict=True)
-        ]
-    return fit(natural, numeric, width)
-
-
-def table_lines(
-    table: pa.Table, layout: ColumnLayout, *, ellipsis: str, rule: str
-) -> Iterator[str]:
-    """The head, a rule, and a line a row."""
-    widths = layout.widths
-    right = [_is_number(field.type) for field in table.schema][: len(widths)]
-    yield _line(table.column_names, widths, right, ellipsis)
-    yield rule * max(1, _total(widths))
-    for piece in _pieces(table):
-        for cells in zip(*piece[: len(widths)], strict=True):
-            yield _line(cells, widths, right, ellipsis)
-
-
-def visible_text(values: pa.Array) -> pa.Array:
-    """Every value on one line as a person reads it; nothing of it can steer a terminal."""
-    text = pc.fill_null(plain_text(values), NULL)
-    unsafe = pc.match_substring_regex(text, _STEERING)
-    if not pc.any(unsafe, min_count=0).as_py():
-        return text
-    shown = [one_line(t) for t in text.filter(unsafe).to_pylist()]
-    return pc.replace_with_mask(text, unsafe, pa.array(shown, TEXT))
-
-
-def _pieces(table: pa.Table) -> Iterator[list[list[str]]]:
-    """The cells column by column, a part of the rows at a time."""
-    for batch in table.to_batches(max_chunksize=_ROWS_PER_PIECE):
-        if batch.num_rows:
-            yield [visible_text(values).to_pylist() for values in batch.columns]
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], ellipsis: str) -> str:
-    return GAP.join(
-        _cell(text, width, to_right, ellipsis)
-        for text, width, to_right in zip(cells, widths, right, strict=False)
-    ).rstrip()
-
-
-def _cell(text: str, width: int, to_right: bool, ellipsis: str) -> str:
-    shown = cut(text, width, ellipsis)
-    space = " " * (width - cell_count(shown))
-    return space + shown if to_right else shown + space
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + len(GAP) * (len(widths) - 1)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import sys
 from collections.abc import Generator
@@ -21,29 +20,12 @@ from typing import BinaryIO, TextIO, cast
 from omnigraph.cli.interrupts import answered
 from omnigraph.errors import StorageError, UsageError
 from omnigraph.output_file import cannot_write
+from omnigraph.show.text import one_line as one_line
+from omnigraph.show.text import printable as printable
 
 _OUTPUT = "the output"
 STDOUT = ("-", "/dev/stdout")
 """Ours is written as it is: opened by its name it would lose what stands in it."""
-# Text from data, file names and commit messages reaches a terminal: control characters, direction
-# overrides and halves of surrogate pairs are shown instead of sent.
-_STEERING = "\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_UNSAFE = re.compile(f"[\x00-\x08{_STEERING}]")
-_UNSAFE_IN_LINE = re.compile(f"[\x00-\x0a{_STEERING}]")
-
-
-def printable(text: str) -> str:
-    """The text with everything that could steer a terminal made visible; lines stay lines."""
-    return _UNSAFE.sub(_escaped, text)
-
-
-def one_line(text: str) -> str:
-    """The text on one line: also its line breaks and tabs are made visible."""
-    return _UNSAFE_IN_LINE.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -62,6 +62,8 @@ class LoadDone:
     rows: Mapping[str, int]
     """Rows of the input by table key."""
     changes: Mapping[str, TableChange]
+    unchanged: Mapping[str, int]
+    """By table key: entities that the graph held already, exactly so."""
 
 
 def load_locally(repository: Repository, load: LoadRequest, rejects: RejectFile) -> LoadDone:
@@ -76,8 +78,13 @@ def load_locally(repository: Repository, load: LoadRequest, rejects: RejectFile)
     mode, branch, repeatable = load.mode, load.branch, load.given.repeatable
     try:
         if load.dry_run:
-            changes, rows = check_rows(repository, read, mode=mode, branch=branch)
-            return LoadDone(commit=None, rows=_counts(rows), changes=changes)
+            checked, rows = check_rows(repository, read, mode=mode, branch=branch)
+            return LoadDone(
+                commit=None,
+                rows=_counts(rows),
+                changes=checked.changes,
+                unchanged=checked.unchanged,
+            )
         receipt, rows = load_rows(
             repository,
             read,
@@ -92,7 +99,12 @@ def load_locally(repository: Repository, load: LoadRequest, rejects: RejectFile)
             with rejects.telling():
                 rejects.violations(_all_violations(repository, load, read, error))
         raise
-    return LoadDone(commit=receipt.commit, rows=_counts(rows), changes=receipt.changes)
+    return LoadDone(
+        commit=receipt.commit,
+        rows=_counts(rows),
+        changes=receipt.changes,
+        unchanged=receipt.unchanged,
+    )
 
 
 def _counts(rows: Mapping[str, LoadedRows]) -> dict[str, int]:
@@ -138,9 +150,17 @@ def load_rows(
     return receipt, source.rows
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRows:
+    """What a load would do to each table, and what it would leave as it is."""
+
+    changes: Mapping[str, TableChange]
+    unchanged: Mapping[str, int]
+
+
 def check_rows(
     repository: Repository, read: ReadInput, *, mode: WriteMode, branch: str
-) -> tuple[Mapping[str, TableChange], Mapping[str, LoadedRows]]:
+) -> tuple[CheckedRows, Mapping[str, LoadedRows]]:
     """What a load would do to each table, on the newest state of a branch; nothing is written.
 
     Raises what the load would raise, a ``ConstraintError`` with every violation.
@@ -151,7 +171,8 @@ def check_rows(
     delta = source.delta(txn)
     validated = validate(txn.schema.catalog, delta, txn, violations_max=sys.maxsize)
     work = work_of(delta, validated)
-    return {key: item.change for key, item in work.items()}, source.rows
+    changes = {key: item.change for key, item in work.items()}
+    return CheckedRows(changes=changes, unchanged=validated.unchanged), source.rows
 
 
 class _Input:
@@ -207,6 +228,7 @@ def _delta(rows: Mapping[str, LoadedRows], mode: WriteMode) -> GraphDelta:
                 mode=mode,
                 rows=loaded.rows,
                 origins=loaded.origins,
+                may_repeat=mode is WriteMode.MERGE and not loaded.ids_fresh,
                 ids_fresh=loaded.ids_fresh,
             )
             for key, loaded in rows.items()

@@ -128,8 +128,10 @@ def check_types(
     """Raise InputError for columns of which no value can be read."""
     problems: list[Problem] = []
     for name, column in shape.columns:
+        none = pa.array([], types[column])
+        none = end_texts(none) if name in graph_type.end_columns else none
         try:
-            to_column(pa.array([], types[column]), property_type_of(graph_type, name))
+            to_column(none, property_type_of(graph_type, name))
         except ColumnRefused as refused:
             if refused.whole:
                 message = f"column '{column}': {refused}"
@@ -197,6 +199,7 @@ def _convert(
     values: pa.Array, property_type: PropertyType, *, is_end: bool
 ) -> pa.Array | list[tuple[int, str]]:
     """The converted column, or the rows that cannot be, each with the reason."""
+    values = end_texts(values) if is_end else values
     try:
         converted = to_column(values, property_type)
     except (ColumnRefused, pa.ArrowException):
@@ -205,6 +208,11 @@ def _convert(
         missing = np.flatnonzero(converted.is_null().to_numpy(zero_copy_only=False))
         return [(int(row) + 1, NULL_ENDPOINT) for row in missing]
     return converted
+
+
+def end_texts(values: pa.Array) -> pa.Array:
+    """Ends of edges as texts: integers are the ids of nodes whose key is a number."""
+    return values.cast(pa.string()) if pa.types.is_integer(values.type) else values
 
 
 def bad_rows(

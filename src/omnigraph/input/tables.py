@@ -22,6 +22,7 @@ from omnigraph.input.problems import PROBLEMS_MAX, Problem, input_error
 from omnigraph.input.table_shape import (
     NULL_ENDPOINT,
     bad_rows,
+    end_texts,
     property_type_of,
     table_of,
     table_shape,
@@ -155,7 +156,8 @@ def _column(
         return column
     converted: list[pa.Array] = []
     before = 0
-    for chunk in _small_chunks(column):
+    for given in _small_chunks(column):
+        chunk = end_texts(given) if is_endpoint else given
         try:
             converted.append(to_column(chunk, property_type))
         except (ColumnRefused, pa.ArrowException) as refused:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.manifest.format import FORMAT
+from omnigraph.show.shown import Shown
 from omnigraph.storage.names import TableVersion
 
 MAIN = "main"
@@ -77,7 +79,7 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GraphCommit:
+class GraphCommit(Shown):
     """One record of the lineage."""
 
     id: str
@@ -122,6 +124,34 @@ class GraphCommit:
             "message": self.message,
             "changes": {key: asdict(change) for key, change in self.changes.items()},
         }
+
+    def _facts(self) -> tuple[str, dict[str, Any]]:
+        return f"Commit {self.id}", {
+            "branch": self.branch,
+            "version": self.manifest_version,
+            "kind": self.kind,
+            "actor": self.actor,
+            "message": self.message,
+            "created": moment_text(self.created_at_us),
+            "changes": changes_text(self.changes),
+            "parent": self.parent_id,
+            "merged parent": self.merged_parent_id,
+        }
+
+
+def moment_text(micros: int) -> str:
+    """``2026-11-15 10:30:00Z``."""
+    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def changes_text(changes: Mapping[str, TableChange]) -> str | None:
+    """``Person +2 ~1, Knows -3``: inserted, updated, deleted by type; None if nothing changed."""
+    words: list[str] = []
+    for key, change in changes.items():
+        counts = (("+", change.inserted), ("~", change.updated), ("-", change.deleted))
+        signs = " ".join(f"{sign}{count:,}" for sign, count in counts if count)
+        words += [f"{key.partition(':')[2]} {signs}"] if signs else []
+    return ", ".join(words) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

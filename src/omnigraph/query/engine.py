@@ -37,6 +37,7 @@ from omnigraph.query.plan.nodes import Plan
 from omnigraph.query.plan.planner import QueryPlan, plan_read
 from omnigraph.query.search.embedding import Embedder
 from omnigraph.results import IndexNotice
+from omnigraph.show.shown import ShownAsText
 from omnigraph.work_time import WorkClock
 
 QUERIES_MAX = 512
@@ -68,7 +69,7 @@ class ExplainedStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(ShownAsText):
     """How a query is run."""
 
     text: str

@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
-from omnigraph.arrow.sets import among, strings, true_at, union, without
+from omnigraph.arrow.sets import NO_POSITIONS, among, strings, true_at, union, without
 from omnigraph.rules.findings import Positions
 from omnigraph.rules.table_delta import NO_IDS, CommittedState, TableDelta, WriteMode
+from omnigraph.rules.unchanged import plain_columns, unchanged_rows
 from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, GraphType
 
 
@@ -36,6 +37,9 @@ class TableImage:
     """Committed ids that disappear. Empty for an overwrite that did not have to know them."""
     sources_before: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Distinct committed ``src`` of replaced and removed edges, where cardinality needs them."""
+    unchanged: Positions = field(default_factory=lambda: NO_POSITIONS)
+    """Rows that are committed as they are. Rules look at them like at any other; they are not
+    written, and not among those that are updated."""
     inserted_count: int = 0
     updated_count: int = 0
     deleted_count: int = 0
@@ -95,25 +99,31 @@ def _change(
     table: TableDelta, rows: pa.Table, positions: Positions | None, committed: CommittedState
 ) -> TableImage:
     key = table.type.table_key
-    matched, removed, sources = NO_IDS, NO_IDS, NO_IDS
+    matched, removed, sources, unchanged = NO_IDS, NO_IDS, NO_IDS, NO_POSITIONS
     if committed.row_count(key) and len(asked := _asked_ids(table, rows)):
         columns = ("id", "src") if bounded(table.type) else ("id",)
-        before = committed.lookup(key, "id", asked, columns)
+        if table.may_repeat:
+            before = committed.rows_of(key, asked, plain_columns(table.type))
+        else:
+            before = committed.lookup(key, "id", asked, columns)
         matched = strings(before.column("id"))
         if len(table.removed):
             gone = among(matched, table.removed)
             matched, removed = matched.filter(pc.invert(gone)), matched.filter(gone)
-        if "src" in columns:
+        if bounded(table.type):
             sources = union([before.column("src")])
+        if table.may_repeat:
+            unchanged = unchanged_rows(table.type, rows, before, committed)
     return TableImage(
         delta=table,
         rows=rows,
         positions=positions,
+        unchanged=unchanged,
         matched=matched,
         removed=removed,
         sources_before=sources,
         inserted_count=rows.num_rows - len(matched),
-        updated_count=len(matched),
+        updated_count=len(matched) - len(unchanged),
         deleted_count=len(removed),
     )
 

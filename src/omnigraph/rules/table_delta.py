@@ -74,6 +74,9 @@ class TableDelta:
     removed: pa.StringArray = field(default_factory=lambda: NO_IDS)
     """Ids to delete; disjoint from the ids in ``rows``. Empty in loads."""
     origins: Origins | None = None
+    may_repeat: bool = False
+    """Rows may be what is committed already; such are found, and not written. Others who make a
+    delta have compared before."""
     ids_foreign: bool = False
     """The rows were written under another schema: their ids may not follow from the key."""
     reshape: Rework | None = None
@@ -99,6 +102,11 @@ class CommittedState(Protocol):
 
         Made for any number of values: few become an index lookup, many a scan of the column.
         """
+        ...
+
+    def rows_of(self, table_key: str, ids: pa.Array, columns: tuple[str, ...]) -> pa.Table:
+        """Committed rows by their ids, where whole rows are wanted: read, and not kept in memory
+        as the columns are that ``lookup`` goes through."""
         ...
 
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:

@@ -205,5 +205,8 @@ class _RowsHere:
         found = self._rows.filter(among(self._rows.column(column), values))
         return found.select(list(columns))
 
+    def rows_of(self, table_key: str, ids: pa.Array, columns: tuple[str, ...]) -> pa.Table:
+        return self.lookup(table_key, "id", ids, columns)
+
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         return self._rows.select(list(columns))

@@ -27,6 +27,7 @@ from omnigraph.manifest.pinned import PinnedGraph
 from omnigraph.query.pinned_scan import PinnedScan
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import EntityKind, GraphType
+from omnigraph.schema.table_text import write_csv, write_parquet
 from omnigraph.spark.errors import task, translated
 from omnigraph.storage.location import Location, locate
 from omnigraph.storage.objects import Objects
@@ -36,11 +37,10 @@ from omnigraph.storage.streams import move, open_output, remove_below
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Format = Literal["parquet", "jsonl"]
-FORMATS: tuple[Format, ...] = ("parquet", "jsonl")
+Format = Literal["parquet", "jsonl", "csv"]
+FORMATS: tuple[Format, ...] = ("parquet", "jsonl", "csv")
 MARKER = "_export.json"
 PARTS = "_parts"
-ROW_GROUP_ROWS, ROW_GROUP_BYTES = 1 << 18, 64 << 20
 _MOVERS = 8
 _REPORT = "number bigint, part string, row_count bigint, bytes bigint"
 
@@ -170,8 +170,7 @@ def _write_parts(job: _Job, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
             name = f"{PARTS}/{SystemIds().ulid()}"
             with open_output(job.out, name) as out:
                 counted = _Counted(scan.batches(piece))
-                write = _write_parquet if job.format == "parquet" else _write_jsonl
-                write(scan, counted, out)
+                _WRITERS[job.format](scan, counted, out)
                 size = out.tell()
             yield pa.RecordBatch.from_pydict(
                 {"number": [number], "part": [name], "row_count": [counted.rows], "bytes": [size]}
@@ -198,19 +197,14 @@ def _write_jsonl(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: Binar
 
 
 def _write_parquet(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
-    import pyarrow.parquet as pq
+    write_parquet(scan.schema, batches, out)
 
-    with pq.ParquetWriter(out, scan.schema, compression="zstd") as writer:
-        group: list[pa.RecordBatch] = []
-        rows, size = 0, 0
-        for batch in batches:
-            group.append(batch)
-            rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES:
-                writer.write_table(pa.Table.from_batches(group), row_group_size=rows)
-                group, rows, size = [], 0, 0
-        if group:
-            writer.write_table(pa.Table.from_batches(group), row_group_size=rows)
+
+def _write_csv(scan: PinnedScan, batches: Iterable[pa.RecordBatch], out: BinaryIO) -> None:
+    write_csv(scan.schema, batches, out)
+
+
+_WRITERS = {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}
 
 
 # -- on the driver -------------------------------------------------------------------------------
@@ -226,11 +220,11 @@ def _settle(job: _Job, parts: Mapping[int, Any]) -> Iterator[ExportedType]:
             moves = zip((part["part"] for part in mine), names, strict=True)
             # A list: only asking for the outcome of a move says whether it succeeded.
             list(movers.map(lambda pair: move(job.out, *pair), moves))
-            if not mine and job.format == "parquet":
+            if not mine and job.format != "jsonl":
                 # A type without rows is still a table, and its file says of which columns.
                 names = [_file_name(job, graph_type, 0)]
                 with open_output(job.out, names[0]) as out:
-                    _write_parquet(scan, (), out)
+                    _WRITERS[job.format](scan, (), out)
             yield ExportedType(
                 name=graph_type.name,
                 kind=graph_type.kind,

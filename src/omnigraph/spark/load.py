@@ -16,6 +16,7 @@ others are matched and written anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,8 @@ from omnigraph.spark.exchange import LoadSources, PinnedState
 from omnigraph.spark.input import ParsedInput, look_at, parse_input
 from omnigraph.spark.progress import Watch
 from omnigraph.spark.sessions import Pipeline, pipeline_session
-from omnigraph.spark.staging import Incoming, LoadFiles
+from omnigraph.spark.staging import Incoming, LoadFiles, table_target
+from omnigraph.spark.upsert import TableUpsert
 from omnigraph.write.publish import publish
 from omnigraph.write.request import Requires, WriteRequest
 from omnigraph.write.stage import BulkChange
@@ -67,7 +69,12 @@ def bulk_load(
                 known = repository.branch(load.branch)
                 txn = WriteTxn.begin(repository, known, known.refresh())
                 changes = running.checked_changes(txn)
-                return LoadDone(commit=None, rows=running.rows, changes=changes)
+                return LoadDone(
+                    commit=None,
+                    rows=running.rows,
+                    changes=changes,
+                    unchanged=running.unchanged,
+                )
             receipt = publish(
                 repository,
                 WriteRequest(
@@ -84,7 +91,12 @@ def bulk_load(
                 with rejects.telling(), translated("writing what was rejected"):
                     running.tell_rejects(rejects)
             raise
-        return LoadDone(commit=receipt.commit, rows=running.rows, changes=receipt.changes)
+        return LoadDone(
+            commit=receipt.commit,
+            rows=running.rows,
+            changes=receipt.changes,
+            unchanged=receipt.unchanged,
+        )
 
 
 class _Load:
@@ -105,6 +117,8 @@ class _Load:
         self._schema: str | None = None
         self._parsed: ParsedInput | None = None
         self._checked: CheckedLoad | None = None
+        self.unchanged: Mapping[str, int] = {}
+        """By table key: rows that are committed as they are, on the snapshot that was asked."""
         self._files = LoadFiles(repository, pipeline.spark)
         self._watch = Watch(load.phases)
 
@@ -128,16 +142,19 @@ class _Load:
     def prepare(self, txn: WriteTxn) -> BulkChange:
         """The whole change on a pinned snapshot, checked there and put into files."""
         changes = self.checked_changes(txn)
+        unchanged = self.unchanged
         if self._parsed is None or self._checked is None or not changes:
-            return BulkChange(tables={})
+            return BulkChange(tables={}, unchanged=unchanged)
         incoming = Incoming(
             intake=self._parsed.intake(),
             mode=self._load.mode,
             rows=self.rows,
             superseded=self._checked.superseded,
+            unchanged=unchanged,
         )
         with translated("writing data files"), self._phase(Phase.WRITING):
-            return BulkChange(tables=self._files.stage(txn, incoming, changes))
+            tables = self._files.stage(txn, incoming, changes)
+            return BulkChange(tables=tables, unchanged=unchanged)
 
     def checked_changes(self, txn: WriteTxn) -> dict[str, TableChange]:
         """What the load does to each table that it changes, if it keeps all rules."""
@@ -153,6 +170,7 @@ class _Load:
             self._checked = checked
             if checked.total:
                 raise checked.refusal()
+            self.unchanged = self._count_unchanged(txn, parsed, checked)
         found = {key: self._change(txn, checked, key) for key in parsed.keys}
         return {key: change for key, change in found.items() if change.total}
 
@@ -216,4 +234,27 @@ class _Load:
         rows = self.rows[key] - checked.superseded.get(key, 0)
         known = checked.known.get(key, 0)
         before = txn.row_count(key) if self._load.mode is WriteMode.OVERWRITE else known
-        return TableChange(inserted=rows - known, updated=known, deleted=before - known)
+        updated = known - self.unchanged.get(key, 0)
+        return TableChange(inserted=rows - known, updated=updated, deleted=before - known)
+
+    def _count_unchanged(
+        self, txn: WriteTxn, parsed: ParsedInput, checked: CheckedLoad
+    ) -> dict[str, int]:
+        """How many rows a merge would replace by themselves. A job for each table that has any
+        rows to compare."""
+        if self._load.mode is not WriteMode.MERGE:
+            return {}
+        found: dict[str, int] = {}
+        for key in [key for key in parsed.keys if checked.known.get(key)]:
+            compared = TableUpsert(
+                spark=self._pipeline.spark,
+                intake=parsed.intake(),
+                location=self._repository.location,
+                target=table_target(txn, key),
+                state=PinnedState(txn),
+                rows=self.rows[key],
+                compares=True,
+            )
+            if count := compared.count_unchanged():
+                found[key] = count
+        return found

@@ -20,7 +20,7 @@ from omnigraph.rules.table_delta import WriteMode
 from omnigraph.spark.append import TableTarget, stage_rows
 from omnigraph.spark.exchange import PinnedState
 from omnigraph.spark.input import Intake
-from omnigraph.spark.upsert import stage_upsert
+from omnigraph.spark.upsert import TableUpsert
 from omnigraph.storage.bulk import deletion_names
 from omnigraph.storage.changes import Append, Patch, Replace, StagedFiles
 from omnigraph.storage.layout import file_names
@@ -42,6 +42,8 @@ class Incoming:
     """By table key."""
     superseded: Mapping[str, int]
     """By table key: rows that a later one of the same id replaces."""
+    unchanged: Mapping[str, int]
+    """By table key: rows that are committed as they are, and are not written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,8 @@ class LoadFiles:
     ) -> dict[str, BulkWork]:
         """Put the changes of all tables into files, as far as they are not."""
         overwrites = incoming.mode is WriteMode.OVERWRITE
-        patched = [key for key, c in changes.items() if c.updated]
+        # A row that is committed as it is must not be added again: it has to be looked for.
+        patched = [key for key, c in changes.items() if c.updated or incoming.unchanged.get(key)]
         # What another write inserted meanwhile has to be replaced now, and the other way round.
         self.discard(added=set(patched), patches=self._patches.keys() - patched)
         self._add(txn, incoming, [key for key in changes if key not in patched])
@@ -109,7 +112,7 @@ class LoadFiles:
 
     def _add(self, txn: WriteTxn, incoming: Incoming, keys: list[str]) -> None:
         missing = [key for key in keys if key not in self._added]
-        targets = {key: _target(txn, key) for key in missing}
+        targets = {key: table_target(txn, key) for key in missing}
         plain = {key: t for key, t in targets.items() if not incoming.superseded.get(key)}
         location = self._repository.location
         if plain:
@@ -129,7 +132,7 @@ class LoadFiles:
             return
         self.discard(added=(), patches=(key,))
         state = PinnedState(txn)
-        target = _target(txn, key)
+        target = table_target(txn, key)
         patch = self._upserted(incoming, target, state, updated=change.updated)
         path = target.type.table_path
         table = txn.table(key)
@@ -144,15 +147,17 @@ class LoadFiles:
         self, incoming: Incoming, target: TableTarget, state: PinnedState | None, *, updated: int
     ) -> Patch:
         key = target.type.table_key
-        found = stage_upsert(
-            self._spark,
-            incoming.intake,
-            self._repository.location,
-            target,
-            state.scan(key, ("id",), with_address=True) if state is not None else None,
+        unchanged = incoming.unchanged.get(key, 0)
+        found = TableUpsert(
+            spark=self._spark,
+            intake=incoming.intake,
+            location=self._repository.location,
+            target=target,
+            state=state,
             rows=incoming.rows[key],
-        )
-        expected = incoming.rows[key] - incoming.superseded.get(key, 0)
+            compares=unchanged > 0,
+        ).stage()
+        expected = incoming.rows[key] - incoming.superseded.get(key, 0) - unchanged
         if (found.written, found.replaced) != (expected, updated):
             raise InternalError(
                 f"{found.written} rows of {key} were written and {found.replaced} replaced, "
@@ -161,7 +166,7 @@ class LoadFiles:
         return found.patch
 
 
-def _target(txn: WriteTxn, key: str) -> TableTarget:
+def table_target(txn: WriteTxn, key: str) -> TableTarget:
     pin = txn.pin(key)
     base = pin.name if pin is not None else None
     return TableTarget(type=txn.schema.catalog.table(key), base=base)

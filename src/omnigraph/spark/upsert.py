@@ -13,7 +13,7 @@ it is one job and is collected once; what a repeated task wrote before is referr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,18 +30,22 @@ from omnigraph.rules.bucket import last_of_each
 from omnigraph.rules.digest import Spread, packed, spread_rows, unpacked
 from omnigraph.rules.repeats import stable_hashes
 from omnigraph.rules.table_delta import FILE, LINE
+from omnigraph.rules.unchanged import FINGERPRINT, blob_columns, plain_columns, with_fingerprint
+from omnigraph.schema.same_values import same_mask
 from omnigraph.spark.append import TableTarget
 from omnigraph.spark.errors import task
+from omnigraph.spark.exchange import PinnedState
 from omnigraph.spark.input import Intake, Read
-from omnigraph.storage.bulk import fragments_from_text, mark_rows, write_partition
+from omnigraph.storage.bulk import blobs_at, fragments_from_text, mark_rows, write_partition
 from omnigraph.storage.changes import Patch
+from omnigraph.storage.layout import Positions
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import FilePiece
 from omnigraph.storage.row_changes import RowIds, by_fragment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, GroupedData, SparkSession
 
 BUCKET_ROWS = 1 << 18
 """About so many rows of the input, whole, are in the memory of a task."""
@@ -54,6 +58,8 @@ _MATCHED_DDL = "fragment bigint, file int, line bigint, number int, payload bina
 _MATCHED = schema_of(_MATCHED_DDL)
 """Rows to mark in a fragment, then the fragment as marked: `line` is how many. Or a file that was
 written, with the place of its first row; such rows only pass the tasks that mark."""
+_COUNTED_DDL = "n bigint"
+_COUNTED = schema_of(_COUNTED_DDL)
 _REPLACING, _NEW = -1, -2
 """Stand for the fragment in rows that are files: of replaced rows, and of new ones."""
 
@@ -75,6 +81,13 @@ class _Work:
     location: Location
     target: TableTarget
     buckets: int
+    compares: bool
+    """Rows that are committed as they are are left out."""
+
+    @property
+    def stored_columns(self) -> tuple[str, ...]:
+        """What is read of the rows that may be replaced."""
+        return plain_columns(self.target.type) if self.compares else ("id",)
 
     @property
     def base(self) -> TableVersion:
@@ -83,34 +96,56 @@ class _Work:
         return self.target.base
 
 
-def stage_upsert(
-    spark: SparkSession,
-    intake: Intake,
-    location: Location,
-    target: TableTarget,
-    committed: PinnedScan | None,
-    *,
-    rows: int,
-) -> Upserted:
-    """Write the rows of one table, of every id the last.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableUpsert:
+    """Rows of one table on their way to what they replace."""
 
-    ``committed`` scans the ids of the table's base with addresses; None while it has no version.
-    ``rows``: about how many the input has.
-    """
-    buckets = min(max(BUCKETS_MIN, -(-rows // BUCKET_ROWS)), BUCKETS_MAX)
-    work = _Work(location=location, target=target, buckets=buckets)
-    exchanged = intake.frame.mapInArrow(task(partial(_send_rows, work, intake.read)), _EXCHANGE_DDL)
-    if committed is not None:
-        exchanged = exchanged.unionByName(_committed_ids(spark, committed, work))
-    written = (
-        exchanged.repartition(buckets, "bucket")
-        .groupBy("bucket")
-        .applyInArrow(task(lambda table: _write_bucket(work, table)), _MATCHED_DDL)
-    )
-    results = written.groupBy("fragment").applyInArrow(
-        task(lambda table: _mark_fragment(work, table)), _MATCHED_DDL
-    )
-    return _upserted(results)
+    spark: SparkSession
+    intake: Intake
+    location: Location
+    target: TableTarget
+    state: PinnedState | None
+    """What is committed; None if nothing of it is replaced."""
+    rows: int
+    """About how many the input has."""
+    compares: bool = False
+    """Rows that are committed as they are are left out."""
+
+    def stage(self) -> Upserted:
+        """Write the rows, of every id the last."""
+        work = self._work
+        written = self._by_bucket(_send_rows).applyInArrow(
+            task(lambda table: _write_bucket(work, table)), _MATCHED_DDL
+        )
+        results = written.groupBy("fragment").applyInArrow(
+            task(lambda table: _mark_fragment(work, table)), _MATCHED_DDL
+        )
+        return _upserted(results)
+
+    def count_unchanged(self) -> int:
+        """How many rows are committed as they are. Writes nothing."""
+        work = self._work
+        counted = self._by_bucket(_send_prints).applyInArrow(
+            task(lambda table: _count_bucket(work, table)), _COUNTED_DDL
+        )
+        return sum(row["n"] for row in counted.collect())
+
+    @property
+    def _work(self) -> _Work:
+        buckets = min(max(BUCKETS_MIN, -(-self.rows // BUCKET_ROWS)), BUCKETS_MAX)
+        return _Work(
+            location=self.location, target=self.target, buckets=buckets, compares=self.compares
+        )
+
+    def _by_bucket(self, send: Callable[..., Iterator[pa.RecordBatch]]) -> GroupedData:
+        work = self._work
+        sent = task(partial(send, work, self.intake.read))
+        exchanged = self.intake.frame.mapInArrow(sent, _EXCHANGE_DDL)
+        if self.state is not None:
+            key = self.target.type.table_key
+            scan = self.state.scan(key, work.stored_columns, with_address=True)
+            exchanged = exchanged.unionByName(_committed_ids(self.spark, scan, work))
+        return exchanged.repartition(work.buckets, "bucket").groupBy("bucket")
 
 
 def _committed_ids(spark: SparkSession, scan: PinnedScan, work: _Work) -> DataFrame:
@@ -141,16 +176,28 @@ def _upserted(results: DataFrame) -> Upserted:
 # -- tasks: rows and ids to their buckets --------------------------------------------------------
 
 
-def _send_rows(
+def _send_prints(
     work: _Work, read: Read, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """As much of the rows as it takes to compare them."""
+    columns = ["id", FILE, LINE, FINGERPRINT, *blob_columns(work.target.type)]
+    return _send_rows(work, read, batches, columns)
+
+
+def _send_rows(
+    work: _Work,
+    read: Read,
+    batches: Iterable[pa.RecordBatch],
+    columns: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     pending: list[pa.Table] = []
     size = 0
     for key, rows in read(batches):
         if key != work.target.type.table_key or not rows.num_rows:
             continue
-        pending.append(rows)
-        size += rows.nbytes
+        shaped = with_fingerprint(work.target.type, rows) if work.compares else rows
+        pending.append(shaped if columns is None else shaped.select(columns))
+        size += pending[-1].nbytes
         if size > PENDING_BYTES_MAX:
             yield from _sent(work, pa.concat_tables(pending), committed=False)
             pending, size = [], 0
@@ -165,7 +212,11 @@ def _send_ids(
         for number in batch.column(0).to_pylist():
             found = list(scan.batches(pieces[number]))
             if found:
-                yield from _sent(work, pa.Table.from_batches(found), committed=True)
+                rows = pa.Table.from_batches(found)
+                if work.compares:
+                    rows = with_fingerprint(work.target.type, rows)
+                    rows = rows.select(["id", ROW_ADDRESS, ROW_ID, FINGERPRINT])
+                yield from _sent(work, rows, committed=True)
 
 
 def _sent(work: _Work, rows: pa.Table, *, committed: bool) -> Iterator[pa.RecordBatch]:
@@ -186,6 +237,10 @@ def _write_bucket(work: _Work, table: pa.Table) -> pa.Table:
     if theirs is None:
         return pa.Table.from_pylist(_files(work, rows, None), schema=_MATCHED)
     at = one_array(pc.index_in(rows.column("id"), value_set=theirs.column("id")))
+    if work.compares and len(same := _unchanged(work, rows, theirs)):
+        written = np.ones(rows.num_rows, np.bool_)
+        written[same] = False
+        rows, at = rows.filter(pa.array(written)), at.filter(pa.array(written))
     places = theirs.select([ROW_ADDRESS, ROW_ID]).take(at.drop_null())
     row_ids = places.column(ROW_ID).to_numpy().astype(np.uint64)
     replaced = _files(work, rows.filter(at.is_valid()), row_ids)
@@ -195,6 +250,33 @@ def _write_bucket(work: _Work, table: pa.Table) -> pa.Table:
         for fragment, offsets in by_fragment(places.column(ROW_ADDRESS).to_numpy())
     ]
     return pa.Table.from_pylist([*replaced, *new, *marks], schema=_MATCHED)
+
+
+def _count_bucket(work: _Work, table: pa.Table) -> pa.Table:
+    mine, theirs = _sides(table)
+    same = 0
+    if mine is not None and theirs is not None:
+        same = len(_unchanged(work, _last_of_each(mine), theirs))
+    return pa.Table.from_pylist([{"n": same}], schema=_COUNTED)
+
+
+def _unchanged(work: _Work, rows: pa.Table, theirs: pa.Table) -> Positions:
+    """The places of rows that are committed as they are."""
+    found = one_array(pc.index_in(rows.column("id"), value_set=theirs.column("id")))
+    places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    stored = theirs.select([ROW_ADDRESS, FINGERPRINT]).take(found.drop_null())
+    own = rows.column(FINGERPRINT).take(pa.array(places))
+    same = same_mask(stored.column(FINGERPRINT), own)
+    places, stored = places[same], stored.filter(pa.array(same))
+    for name in blob_columns(work.target.type):
+        if not len(places):
+            break
+        # Blobs are read only where they decide: of rows that agree in everything else.
+        addresses = stored.column(ROW_ADDRESS).to_numpy()
+        blobs = blobs_at(work.location, work.base, name, addresses)
+        same = same_mask(blobs, rows.column(name).take(pa.array(places)))
+        places, stored = places[same], stored.filter(pa.array(same))
+    return places
 
 
 def _sides(table: pa.Table) -> tuple[pa.Table | None, pa.Table | None]:

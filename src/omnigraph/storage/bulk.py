@@ -19,12 +19,12 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import FILE_FORMAT, physical_schema, physical_table
+from omnigraph.storage.layout import FILE_FORMAT, Addresses, physical_schema, physical_table
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.pieces import open_pinned
 from omnigraph.storage.row_changes import identify
-from omnigraph.storage.rows import RowIds
+from omnigraph.storage.rows import RowIds, read_blobs
 
 
 def write_partition(
@@ -69,6 +69,14 @@ def mark_rows(
         fragment: Any = open_pinned(location, base).dataset.get_fragment(fragment_id)
         marked = fragment.delete_rows(list(offsets))
     return None if marked is None else _text(marked)
+
+
+def blobs_at(
+    location: Location, base: TableVersion, column: str, addresses: Addresses
+) -> pa.LargeBinaryArray:
+    """The blobs of the rows at these addresses, in this order."""
+    with translated(f"reading {column} of {base.path}"):
+        return read_blobs(open_pinned(location, base).dataset, column, addresses)
 
 
 def fragments_from_text(texts: Iterable[str]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from lance import LanceDataset
 
-from omnigraph.storage.layout import Layout, Positions
+from omnigraph.storage.layout import Addresses, Layout, Positions
 
 RowIds = npt.NDArray[np.uint64]
 PICKED_FRACTION = 16
@@ -117,6 +117,10 @@ def _read_blobs(
 ) -> pa.Array:
     if not len(positions):
         return pa.array([], pa.large_binary())
-    addresses = layout.addresses_at(positions).tolist()
-    found = dataset.read_blobs(column, addresses=addresses, preserve_order=True)
+    return read_blobs(dataset, column, layout.addresses_at(positions))
+
+
+def read_blobs(dataset: LanceDataset, column: str, addresses: Addresses) -> pa.LargeBinaryArray:
+    """The blobs of the rows at these addresses, of which there is one at least, in this order."""
+    found = dataset.read_blobs(column, addresses=addresses.tolist(), preserve_order=True)
     return pa.array([content for _, content in found], pa.large_binary())

@@ -53,6 +53,10 @@ class MemoryState:
         mask = is_in(table.column(column), value_set=values, skip_nulls=True)
         return table.filter(mask).select(list(columns))
 
+    def rows_of(self, table_key: str, ids: pa.Array, columns: tuple[str, ...]) -> pa.Table:
+        """The rows of these ids; recorded as a lookup."""
+        return self.lookup(table_key, "id", ids, columns)
+
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All rows."""
         self.reads.append(

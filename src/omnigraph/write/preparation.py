@@ -7,6 +7,7 @@ After a lost race it says what of that still holds on the newer head.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -52,6 +53,8 @@ class PreparedWrite:
     change: Change
     work: dict[str, Work]
     """By table key; only tables that change."""
+    unchanged: Mapping[str, int]
+    """By table key: rows that are committed as they are, and are not written."""
     reads: tuple[TableRead, ...] = ()
     """What the change itself rests on; its rules rest on more."""
 
@@ -106,7 +109,7 @@ class Preparation:
                 reads = tuple(txn.reads)
                 self._expect(txn, change)
                 self._fence.check_shown_again(txn.snapshot, change, self._branch)
-                work = _checked(txn, change)
+                work, unchanged = _checked(txn, change)
             except FINAL_ON_THE_NEWEST as e:
                 head = self._branch.refresh()
                 if self._is_final(e, txn, head):
@@ -119,7 +122,9 @@ class Preparation:
             if change is not self._change:
                 self._stager.start_over()
                 self._change = change
-            return PreparedWrite(txn=txn, change=change, work=work, reads=reads)
+            return PreparedWrite(
+                txn=txn, change=change, work=work, unchanged=unchanged, reads=reads
+            )
         raise outcome.contention(self._branch.name)
 
     def again(self, before: PreparedWrite, head: Head) -> PreparedWrite:
@@ -197,10 +202,14 @@ class Preparation:
             )
 
 
-def _checked(txn: WriteTxn, change: Change) -> dict[str, Work]:
-    """The tables that change, after the validator. A bulk change was checked where it is."""
+def _checked(txn: WriteTxn, change: Change) -> tuple[dict[str, Work], Mapping[str, int]]:
+    """The tables that change, after the validator, and the rows that do not, by table.
+
+    A bulk change was checked where it is.
+    """
     if isinstance(change, Adoption):
-        return {}
+        return {}, {}
     if isinstance(change, BulkChange):
-        return dict(change.tables)
-    return work_of(change, validated(txn, change))
+        return dict(change.tables), change.unchanged
+    found = validated(txn, change)
+    return work_of(change, found), found.unchanged

@@ -36,7 +36,7 @@ from omnigraph.manifest import format as graph_format
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
 from omnigraph.manifest.repository import Durability, Repository
-from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.snapshot import GraphCommit, Snapshot
 from omnigraph.manifest.store import Head
 from omnigraph.manifest.turns import Turn
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
@@ -172,7 +172,7 @@ class _Alone:
                 txn = prepared.txn
                 head = branch.refresh() if txn.consulted else txn.head
                 if txn.same_world(head.snapshot, txn.consulted):
-                    return Receipt(commit=None, changes={}, attempts=attempt)
+                    return _receipt(None, prepared, attempt)
                 # What is nothing to do on a stale snapshot may be something on the newest.
                 prepared = member.preparation.on(head)
                 continue
@@ -196,8 +196,7 @@ class _Alone:
                     prepared = member.preparation.again(prepared, head)
                     continue
             _acknowledge(self._repository, head, [member])
-            commit = head.snapshot.head
-            return Receipt(commit=commit, changes=commit.changes, attempts=attempt)
+            return _receipt(head.snapshot.head, prepared, attempt)
         raise outcome.contention(branch.name)
 
     def _has_something_to_publish(self, prepared: PreparedWrite) -> bool:
@@ -310,9 +309,8 @@ class _Together:
             self._fail(e)
             return
         commits = {commit.id: commit for commit in head.snapshot.commits}
-        for turn in self._turns:
-            member, commit = turn.work, commits[turn.work.id]
-            turn.succeed(Receipt(commit=commit, changes=commit.changes, attempts=member.attempts))
+        for turn, (member, prepared) in zip(self._turns, self._found, strict=True):
+            turn.succeed(_receipt(commits[member.id], prepared, member.attempts))
 
     def _fail(self, cause: BaseException) -> None:
         """Tell each of the writes what happened, in its own words."""
@@ -370,6 +368,15 @@ def _commit(
             if shown.pins[key].name == item.table.name:
                 repository.open_tables.keep(item.table, instead_of=item.base)
     return made
+
+
+def _receipt(commit: GraphCommit | None, prepared: PreparedWrite, attempts: int) -> Receipt:
+    return Receipt(
+        commit=commit,
+        changes=commit.changes if commit is not None else {},
+        attempts=attempts,
+        unchanged=prepared.unchanged,
+    )
 
 
 def _sync_staged(repository: Repository, steps: Sequence[StagedWrite], names: list[str]) -> None:

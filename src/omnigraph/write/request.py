@@ -77,3 +77,5 @@ class Receipt:
     """None when nothing changed: then nothing was published."""
     changes: Mapping[str, TableChange]
     attempts: int
+    unchanged: Mapping[str, int]
+    """By table key: rows that were asked for and are committed as they are."""

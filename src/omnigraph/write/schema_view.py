@@ -93,6 +93,10 @@ class SchemaView:
             rows = rows.filter(among(rows.column(column), values))
         return rows.select(list(columns))
 
+    def rows_of(self, table_key: str, ids: pa.Array, columns: tuple[str, ...]) -> pa.Table:
+        """Committed rows by their ids."""
+        return self.lookup(table_key, "id", ids, columns)
+
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All committed rows, projected."""
         graph_type = self.catalog.table(table_key)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
@@ -121,6 +121,8 @@ class BulkChange:
 
     tables: Mapping[str, BulkWork]
     """By table key of the schema that is to come; only tables that really change."""
+    unchanged: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """By table key: rows that are committed as they are."""
     schema: AcceptedSchema | None = None
     """The schema from now on, if it changes. Tables follow their types by number: what it renames
     keeps its rows, what it does not name any more is no longer shown."""
@@ -203,6 +205,8 @@ class Stager:
         self._repository = repository
         self._operation_id = operation_id
         self._files: dict[str, StagedFiles] = {}
+        self._partial: set[str] = set()
+        """Tables whose files leave out rows that were committed as they are."""
         self._staged: dict[str, Staged] = {}
         self._attempts = 0
         self._tasks: list[Future[Any]] = []
@@ -276,6 +280,7 @@ class Stager:
     def start_over(self) -> None:
         """Forget everything: a new delta's rows are not the ones that were written."""
         self._files.clear()
+        self._partial.clear()
         self._staged.clear()
 
     def drain(self) -> None:
@@ -338,8 +343,14 @@ class Stager:
         return changes
 
     def _write_files(self, key: str, item: TableWork, base: Table | None) -> StagedFiles:
+        # Which rows are committed as they are depends on the version: files without some of them
+        # fit that version alone.
+        partial = item.outcome.unchanged_count > 0
+        if key in self._files and (partial or key in self._partial):
+            self.leftovers += self._files.pop(key).names(item.type.table_path)
         if key not in self._files:
             self._files[key] = self._repository.tables.write_files(
                 item.type.table_path, item.outcome.rows, base
             )
+            (self._partial.add if partial else self._partial.discard)(key)
         return self._files[key]

@@ -198,6 +198,7 @@ def _joined(key: str, found: Sequence[tuple[PendingWrite, PreparedWrite]]) -> Ta
         mode=WriteMode.MERGE if merges else WriteMode.APPEND,
         rows=pa.concat_tables([table.rows for table in tables]),
         ids_fresh=all(table.ids_fresh for table in tables),
+        may_repeat=any(table.may_repeat for table in tables),
     )
 
 

@@ -95,6 +95,10 @@ class WriteTxn:
         table = self._consulted(table_key, values if column == "id" else None)
         return table.lookup(column, values, columns) if table else self._empty(table_key, columns)
 
+    def rows_of(self, table_key: str, ids: pa.Array, columns: tuple[str, ...]) -> pa.Table:
+        """Committed rows by their ids; whole rows are read and not kept."""
+        return self.rows_at(table_key, self.positions(table_key, "id", ids), columns)
+
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All committed rows, projected."""
         table = self._consulted(table_key, None)

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
-from omnigraph.arrow.sets import NO_POSITIONS
+from omnigraph.arrow.sets import NO_POSITIONS, without
 from omnigraph.errors import ConstraintError, ErrorKind, Violation
 from omnigraph.rules.cardinality import check_cardinality
 from omnigraph.rules.endpoints import check_endpoints, check_survivors
@@ -39,7 +40,7 @@ class TableOutcome:
     """What a valid delta does to one table."""
 
     rows: pa.Table
-    """The final image: the last row of every id."""
+    """The final image: the last row of every id, without those that are committed as they are."""
     matched: pa.StringArray
     """Ids in ``rows`` that exist already. Empty for an overwrite, which replaces everything."""
     removed: pa.StringArray
@@ -47,6 +48,8 @@ class TableOutcome:
     inserted_count: int
     updated_count: int
     deleted_count: int
+    unchanged_count: int = 0
+    """Rows that are committed as they are, and are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,12 @@ class Validated:
 
     tables: Mapping[str, TableOutcome]
     """By table key, in the order of the delta."""
+
+    @property
+    def unchanged(self) -> dict[str, int]:
+        """By table key: rows that are committed as they are."""
+        counts = {key: table.unchanged_count for key, table in self.tables.items()}
+        return {key: count for key, count in counts.items() if count}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,11 +175,18 @@ def refusal(shown: Sequence[Violation], *, total: int, conflicts: int) -> Constr
 
 
 def _outcome(image: TableImage) -> TableOutcome:
+    rows, matched = image.rows, image.matched
+    if len(image.unchanged):
+        matched = without(matched, rows.column("id").take(pa.array(image.unchanged)))
+        written = np.ones(rows.num_rows, np.bool_)
+        written[image.unchanged] = False
+        rows = rows.filter(pa.array(written))
     return TableOutcome(
-        rows=image.rows,
-        matched=image.matched,
+        rows=rows,
+        matched=matched,
         removed=image.removed,
         inserted_count=image.inserted_count,
         updated_count=image.updated_count,
         deleted_count=image.deleted_count,
+        unchanged_count=len(image.unchanged),
     )

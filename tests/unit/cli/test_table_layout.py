@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from omnigraph.cli.rows import GAP, WIDTH_MIN, fit, layout_of, table_lines
+from omnigraph.show.text import GAP, WIDTH_MIN, fit
+from omnigraph.tabular import layout_of, table_lines
 
 
 def _lines(table: pa.Table, width: int | None) -> list[str]:

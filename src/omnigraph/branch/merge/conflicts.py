@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from omnigraph.branch.merge.images import ENDPOINTS
 from omnigraph.errors import MergeConflictError
-from omnigraph.manifest.snapshot import GraphCommit, TableChange
+from omnigraph.manifest.snapshot import GraphCommit, TableChange, changes_text
 from omnigraph.rules.findings import text_of
 from omnigraph.schema.json_text import json_objects
+from omnigraph.show.shown import Shown
 
 Record = Mapping[str, Any]
 """An image as plain data: ``properties`` as an export writes them, ``endpoints`` of an edge."""
@@ -237,7 +238,7 @@ class MergeOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+class MergeResult(Shown):
     """What a merge did."""
 
     outcome: MergeOutcome
@@ -277,3 +278,11 @@ class MergeResult:
         if self.branch_delete_error is not None:
             body["branch_delete_error"] = self.branch_delete_error
         return body
+
+    def _facts(self) -> tuple[str, dict[str, Any]]:
+        return f"Merge of {self.source} into {self.target}", {
+            "outcome": str(self.outcome),
+            "changes": changes_text(self.changes),
+            "conflicts": "\n".join(map(str, self.conflicts)) or None,
+            "commit": self.commit.id if self.commit is not None else "none",
+        }

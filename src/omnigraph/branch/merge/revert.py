@@ -113,7 +113,7 @@ def reset_branch(
     """Make a branch show ``target`` again. Nothing happens if that is its head already."""
     head = repository.head(branch).snapshot
     if head.head.id == target.head.id:
-        return Receipt(commit=None, changes={}, attempts=1)
+        return Receipt(commit=None, changes={}, attempts=1, unchanged={})
 
     def prepare(txn: WriteTxn) -> Adoption:
         changes = Diff(repository, txn.snapshot, target).counts

@@ -104,6 +104,7 @@ def snapshot_command(settings: Settings, state: StateAsked) -> None:
     "omnigraph export ./fleet --type Vessel --type CallsAt --output part.jsonl",
     "omnigraph export ./fleet --commit 01jz8y6n2d --output june.jsonl",
     "omnigraph export ./fleet --at main@2026-06-30T22:00Z --output june.jsonl",
+    "omnigraph export ./fleet --format csv --output ./tables",
     "omnigraph export ./fleet --engine spark --format parquet --output s3://lake/fleet",
 )
 @state_options
@@ -111,21 +112,21 @@ def snapshot_command(settings: Settings, state: StateAsked) -> None:
 @text_option(
     "--output",
     metavar="PATH",
-    help="Write to a file, which appears only when it is complete; on Spark to an empty folder or "
-    "s3:// prefix.  [default: stdout]",
+    help="Write to a file, which appears only when it is complete; CSV, Parquet and Spark write to "
+    "an empty folder or s3:// prefix.  [default: stdout]",
 )
 @engine_option(
     "local",
     "spark",
-    help="local: one stream of JSONL. spark: files in parts per type, written by many tasks.",
+    help="local: this process. spark: files in parts per type, written by many tasks.",
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "parquet"]),
+    type=click.Choice(["jsonl", "csv", "parquet"]),
     default="jsonl",
     show_default=True,
-    help="What the files hold; Parquet needs --engine spark.",
+    help="jsonl: one stream, all types. csv, parquet: an empty folder, with a file for each type.",
 )
 def export_command(
     settings: Settings,
@@ -135,7 +136,7 @@ def export_command(
     engine: str,
     form: str,
 ) -> None:
-    """Write a graph as JSONL, nodes first; on Spark as folders of JSONL or Parquet.
+    """Write a graph as JSONL, nodes first, or as folders of CSV or Parquet files.
 
     One moment of the graph is written, whatever others publish meanwhile. JSONL loads back exactly:
     omnigraph init, then omnigraph load --mode overwrite.
@@ -147,7 +148,11 @@ def export_command(
             _export_on_spark(settings, state.view(graph), output, form, types)
         return
     if form != "jsonl":
-        raise UsageError(f"the local engine does not write {form}", hint="add --engine spark")
+        if output is None or output in STDOUT:
+            raise UsageError(f"an export to {form} is a folder", hint="name it with --output")
+        with settings.graph() as graph:
+            _export_folder(settings, state.view(graph), output, form, types)
+        return
     if output is not None and output.startswith("s3://"):
         raise UsageError("the local engine writes to files", hint="add --engine spark")
     path = settings.data_path(output)
@@ -165,6 +170,15 @@ def _export_here(
     else:
         document = {"format": "jsonl", "graph_commit_id": view.commit.id, "rows": lines}
         settings.show(Exported(place=str(path), rows=lines, document=document))
+
+
+def _export_folder(
+    settings: Settings, view: SnapshotView, place: str, form: str, types: tuple[str, ...]
+) -> None:
+    total = _total(view, types)
+    with settings.output.meter("exporting", total, MeterUnit.ENTITIES) as meter:
+        done = view.export_folder(place, form, types, meter.advance_to)
+    settings.show(Exported(place=place, rows=done["rows"], document=done))
 
 
 def _export_on_spark(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import command
+from omnigraph.cli.data_files import DataFiles
 from omnigraph.cli.meter import MeterUnit
 from omnigraph.cli.options import (
     branch_option,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     "    omnigraph load ./fleet --data - --type CallsAt --mode append",
     "omnigraph load ./fleet --data june.jsonl --mode merge --branch june --from main",
     "omnigraph load ./fleet --data calls.parquet --type CallsAt --mode append --dry-run",
+    "omnigraph load ./fleet --data Vessel=vessels.csv --data Port=ports.parquet --mode append \\\n"
+    "    --map Vessel.imo=imo_number --map Vessel.name=vessel",
     "omnigraph load ./fleet --data s3://lake/june/ --mode merge --rejects rejects.jsonl",
 )
 @text_option(
@@ -53,15 +56,23 @@ if TYPE_CHECKING:
     "files",
     multiple=True,
     required=True,
-    metavar="FILE",
-    help="A JSONL file, or with --type a CSV, TSV, Parquet or Arrow file; a folder, a pattern, an "
-    "s3:// path, - for stdin; also packed with gzip or zstd. May be repeated: all files are one "
+    metavar="[TYPE=]FILE",
+    help="A JSONL file, or with its type a CSV, TSV, Parquet or Arrow file; a folder, a pattern, "
+    "an s3:// path, - for stdin; also packed with gzip or zstd. May be repeated: all files are one "
     "commit.",
 )
 @text_option(
     "--type",
     metavar="NAME",
-    help="The node or edge type that CSV, TSV, Parquet and Arrow files hold.",
+    help="The node or edge type that CSV, TSV, Parquet and Arrow files hold, if it is one.",
+)
+@text_option(
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="[TYPE.]PROPERTY=COLUMN",
+    help="The column that fills a property, where names differ; of a type that has one, exactly "
+    "the columns that are named are read. The ends of an edge are src and dst. May be repeated.",
 )
 @click.option(
     "--mode",
@@ -96,6 +107,8 @@ if TYPE_CHECKING:
 def load_command(
     settings: Settings,
     files: tuple[str, ...],
+    type: str | None,
+    columns: tuple[str, ...],
     mode: LoadModeWord,
     engine: AutoEngineWord,
     dry_run: bool,
@@ -115,6 +128,9 @@ def load_command(
       {"type": "Vessel", "data": {...}}
       {"edge": "CallsAt", "from": ID, "to": ID, "data": {...}}
     """
+    data = DataFiles.of(files, type)
+    mapping = data.mapping(columns, type)
+    files = tuple(data.paths)
     if files.count(STDIN) > 1:
         raise UsageError("stdin is named twice", hint="give --data - once")
     if STDIN in files and engine == "spark":
@@ -124,14 +140,16 @@ def load_command(
     if mode == "overwrite" and not yes and not dry_run:
         _confirm(settings, stdin_is_free=STDIN not in files)
     with settings.graph() as graph, WorkClock() as clock:
-        source = [_stdin(settings) if name == STDIN else name for name in files]
+        source = data.source(lambda: _stdin(settings))
         started_s = clock.monotonic_s()
         settings.writing = not dry_run
         new = _branch_for(graph, branch, start, actor=actor, dry_run=dry_run)
-        measured = settings.output.meter("reading", _size(source), MeterUnit.BYTES)
+        measured = settings.output.meter("reading", _size(files), MeterUnit.BYTES)
         with new as written, measured as meter:
             result = graph.load(
                 source,
+                type=type,
+                mapping=mapping,
                 mode=mode,
                 branch=written.branch,
                 actor=actor,
@@ -152,13 +170,13 @@ def _stdin(settings: Settings) -> GivenStream:
     return GivenStream(name=STDIN_NAME, open=lambda: stdin)
 
 
-def _size(source: Sequence[str | GivenStream]) -> int | None:
+def _size(files: Sequence[str]) -> int | None:
     """The size of files on this machine, for the meter; on a bucket it is not worth a request."""
     from omnigraph.input.sources import sort_out
 
-    if any(not isinstance(name, str) or name.startswith("s3://") for name in source):
+    if any(name == STDIN or name.startswith("s3://") for name in files):
         return None
-    return sort_out(source).size_bytes
+    return sort_out(files).size_bytes
 
 
 def _confirm(settings: Settings, *, stdin_is_free: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from omnigraph.cli.answers import SchemaShown, ValidSchema
 from omnigraph.cli.command import command, family
+from omnigraph.cli.data_files import DataFiles
 from omnigraph.cli.interrupts import conversation
 from omnigraph.cli.options import (
     all_of,
@@ -19,6 +20,7 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import StateAsked, read_text, schema_source, state_options
+from omnigraph.errors import UsageError
 from omnigraph.text_file import TextKind
 
 
@@ -69,6 +71,31 @@ def check_command(settings: Settings, file: str) -> None:
     from omnigraph.schema.compile import compile_schema
 
     settings.show(ValidSchema(name=name, catalog=compile_schema(text, source_name=name)))
+
+
+@command(
+    "infer",
+    "omnigraph schema infer airports.csv routes.csv > flights.pg",
+    "omnigraph schema infer Airport=a.csv Route=r.parquet --json | jq -r .schema",
+    into=schema_group,
+    on_graph=False,
+)
+@text_argument("files", metavar="[TYPE=]FILE...", nargs=-1, required=True)
+def infer_command(settings: Settings, files: tuple[str, ...]) -> None:
+    """Infer a schema from CSV, TSV, Parquet and Arrow files.
+
+    Prints a commented .pg text: types of columns, keys, enums, and foreign keys as edges. Its first
+    lines say how the same files are loaded with it. A file is a type of its own, named by the file
+    unless it says TYPE=FILE. Every row is read.
+    """
+    from omnigraph.infer.schema import infer_schema
+    from omnigraph.infer.tables import type_name
+
+    data = DataFiles.of(files, None, mixed=True)
+    found = {name or type_name(path): path for name, path in data.files}
+    if len(found) < len(data.files):
+        raise UsageError("two files would be one type", hint="name one of them: TYPE=FILE")
+    settings.show(infer_schema(found))
 
 
 _schema_options = all_of(

@@ -35,6 +35,7 @@ TEXTS = {
     "ResetDone": "history.reset_done",
     "MergeResult": "merge.merged",
     "ValidSchema": "schema.valid_schema",
+    "Inferred": "schema.inferred",
     "SchemaPlan": "schema.schema_plan",
     "SchemaApplyResult": "schema.schema_applied",
     "Linted": "schema.linted",

@@ -40,15 +40,14 @@ from omnigraph.cli.lines import (
     UPDATED,
     Line,
     TextLook,
-    cell_count,
     columns,
-    cut,
     type_lines,
     when_text,
 )
 from omnigraph.cli.streams import one_line
 from omnigraph.manifest.snapshot import Snapshot, TableChange
 from omnigraph.schema.json_text import content
+from omnigraph.show.text import cell_count, cut
 
 ROWS_MAX = 1_000
 """So many entities are shown on a terminal unless another number is asked for."""

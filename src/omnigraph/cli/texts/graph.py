@@ -56,16 +56,21 @@ def loaded(result: LoadResult, look: TextLook, elapsed_s: float) -> Iterator[Lin
     if result.dry_run:
         yield [("Checked ", "green"), f"{what} for {place}"]
         would = change_parts(result.changes) or ["no change"]
-        yield ["nothing was published; it would be ", *would]
+        yield ["nothing was published; it would be ", *would, _unchanged(result)]
         return
     if result.base_branch is not None:
         made = f" branch {one_line(result.branch)} from {one_line(result.base_branch)}"
         yield [("Created", "green"), made]
-    yield [("Loaded ", "green"), f"{what} into {place}"]
     if result.commit is None:
-        yield ["no commit: the graph held all of it already"]
-    else:
-        yield commit_line(result.commit, result.changes)
+        yield [f"Nothing to commit{_unchanged(result)}: {what} into {place}"]
+        return
+    yield [("Loaded ", "green"), f"{what} into {place}"]
+    yield [*commit_line(result.commit, result.changes), _unchanged(result)]
+
+
+def _unchanged(result: LoadResult) -> str:
+    """What the graph held already, exactly so."""
+    return f", {result.unchanged_entities:,} unchanged" if result.unchanged_entities else ""
 
 
 def _types(counts: Sequence[TypeCount]) -> str:

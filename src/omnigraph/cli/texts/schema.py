@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from omnigraph.cli.failure import diagnostic_lines
 from omnigraph.cli.lines import ID_STYLE, QUIET_STYLE, Line, TextLook, count_text, size_text
-from omnigraph.cli.streams import one_line
+from omnigraph.cli.streams import one_line, printable
 
 if TYPE_CHECKING:
     from omnigraph.cli.answers import Linted, ValidSchema
     from omnigraph.cli.commands.fmt import FormattedFiles
+    from omnigraph.infer.schema import Inferred
     from omnigraph.query.describe import Descriptor, Touched, ValueDescriptor
     from omnigraph.query.lint import LintReport
     from omnigraph.schema.migrate import SchemaPlan, Step
@@ -81,6 +82,12 @@ def _purged(purged: PurgeReport, uri: str) -> Iterator[Line]:
 
 
 # ---------------------------------------------------------------- files
+
+
+def inferred(found: Inferred, look: TextLook) -> Iterator[Line]:
+    """The text, to be put into a file."""
+    for line in found.schema.splitlines():
+        yield [printable(line)]
 
 
 def valid_schema(found: ValidSchema, look: TextLook) -> Iterator[Line]:

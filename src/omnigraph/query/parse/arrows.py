@@ -31,7 +31,7 @@ _WORD = "knows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrow:
+class CypherArrow:
     """An arrow behind a variable."""
 
     text: str
@@ -74,14 +74,14 @@ def _hops(found: re.Match[str]) -> str:
     return f"{{{low or 1},{high or ''}}}"
 
 
-def arrow_at(text: str, start: int) -> Arrow | None:
+def arrow_at(text: str, start: int) -> CypherArrow | None:
     """The arrow that stands there, if one does; `$a - $b` and `$n <-1` have none."""
     found = _ARROW.match(text, start)
     if found is None or found["arrow"] == "-":
         return None
     if found["arrow"] == "<-" and found["target"] is None:
         return None
-    return Arrow(
+    return CypherArrow(
         text=found["arrow"],
         span=Span(start=found.start("arrow"), end=found.end("arrow")),
         label=found["label"] or "",

@@ -24,10 +24,11 @@ from omnigraph.schema.migrate.desired import Desired
 from omnigraph.schema.migrate.facts import ConstraintRule, covers, key_of, key_text, rules_of
 from omnigraph.schema.migrate.properties import MANY, PropertySteps, harmless, refused
 from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind, StepSubject
+from omnigraph.show.shown import ShownAsText
 
 
 @dataclass(frozen=True, kw_only=True)
-class SchemaPlan:
+class SchemaPlan(ShownAsText):
     """What applying a schema would do."""
 
     steps: tuple[Step, ...]

@@ -1,0 +1,1 @@
+"""Graphs of other libraries and databases as tables that a schema is inferred from."""

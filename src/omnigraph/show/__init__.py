@@ -1,0 +1,1 @@
+"""How values are shown to people: as text, in notebooks, as drawings. Knows no value itself."""
