@@ -21,7 +21,7 @@ def test_a_reader_far_behind_pays_for_what_it_gets(
     s3_proxied_root: str, s3_proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A history of this length is then as deep as one of fifteen hundred commits.
-    for module in ("manifest.codec", "write.next_snapshot", "branch.feed.line"):
+    for module in ("manifest.codec", "branch.feed.line"):
         monkeypatch.setattr(f"omnigraph.{module}.COMMITS_MAX", 3)
     counts: list[int] = []
     with omnigraph.init(s3_proxied_root, SCHEMA) as graph:

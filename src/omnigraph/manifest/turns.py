@@ -9,11 +9,15 @@ Then the next one that is left leads. So a write waits for those before it, neve
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event, Lock, RLock, get_ident
+from threading import BoundedSemaphore, Event, Lock, RLock, get_ident
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+AHEAD_MAX = 2
+"""Writes that are prepared at a time while another one is published: each thread that computes
+takes its share of the interpreter, and the one that publishes has to wait for it many times."""
 
 
 class Turn(Generic[T, R]):
@@ -66,6 +70,8 @@ class Turns(Generic[T, R]):
         self._waiting: list[Turn[T, R]] = []
         self.held = RLock()
         """By the one that leads, and by whatever else may not run beside a write."""
+        self.ahead = BoundedSemaphore(AHEAD_MAX)
+        """Held while a write that waits is prepared."""
         self._leader: int | None = None
         """The thread that leads."""
         self._lock = Lock()

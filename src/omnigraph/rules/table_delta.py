@@ -87,6 +87,17 @@ class TableDelta:
     """A version that exists already and *is* the result, so that nothing has to be written. The
     rows and ids still say how it differs from what is committed: rules are checked by them."""
 
+    @property
+    def only_writes(self) -> bool:
+        """Whether it does nothing but insert and replace rows."""
+        special = self.reshape is not None or self.adopt is not None or self.ids_foreign
+        return self.mode is not WriteMode.OVERWRITE and not len(self.removed) and not special
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it does nothing but insert rows with new ids."""
+        return self.ids_fresh and self.only_writes
+
 
 class CommittedState(Protocol):
     """The pinned snapshot that a delta is checked against. Reads are remembered as the read set."""

@@ -49,7 +49,8 @@ class PendingWrite:
         if not self.request.joins:
             return
         with suppress(Exception):
-            self.ahead = self.preparation.on(self.branch.recent())
+            with self.repository.turns.ahead:
+                self.ahead = self.preparation.on(self.branch.recent(), together=True)
             if self.ahead.work:
                 # In this thread: it has nothing else to do, and the others are for what is urgent.
                 content = self._plan(self.ahead.txn, self.ahead.work).encode()
@@ -60,7 +61,7 @@ class PendingWrite:
 
     def prepared(self, head: Head) -> PreparedWrite:
         """The change on a head, or on a newer one if only that settles what is wrong with it."""
-        if self.ahead is None:
+        if self.ahead is None or not self.ahead.checked:
             self.ahead = self.preparation.on(head)
         else:
             self.ahead = self.preparation.again(self.ahead, head)

@@ -27,13 +27,15 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.store import Head
 from omnigraph.rules.table_delta import TableDelta, WriteMode
+from omnigraph.rules.unique import unique_groups
 from omnigraph.write import outcome
 from omnigraph.write.fence import Fence, outrun
 from omnigraph.write.plan import Action, Expectation, TableUnchanged
 from omnigraph.write.request import Change, Requires, WriteRequest
 from omnigraph.write.schema_view import validated
-from omnigraph.write.stage import BulkChange, BulkWork, Stager, Work, work_of
+from omnigraph.write.stage import BulkChange, BulkWork, Stager, TableWork, Work, work_of
 from omnigraph.write.txn import Adoption, GraphDelta, TableRead, WriteTxn
+from omnigraph.write.validate import TableOutcome
 
 FINAL_ON_THE_NEWEST = (
     ConstraintError,
@@ -57,6 +59,8 @@ class PreparedWrite:
     """By table key: rows that are committed as they are, and are not written."""
     reads: tuple[TableRead, ...] = ()
     """What the change itself rests on; its rules rest on more."""
+    checked: bool = True
+    """Against the rules, by itself."""
 
     @property
     def adoption(self) -> Adoption | None:
@@ -95,8 +99,12 @@ class Preparation:
         """What must hold of the state that is replaced."""
         return self._request.expects if self._fixed is None else self._fixed
 
-    def on(self, head: Head) -> PreparedWrite:
-        """Pin, prepare and validate. Errors are final only on the newest snapshot."""
+    def on(self, head: Head, *, together: bool = False) -> PreparedWrite:
+        """Pin, prepare and validate. Errors are final only on the newest snapshot.
+
+        A write that is to be checked ``together`` with others is not checked by itself where that
+        is as good: if all that it does is to insert rows that nothing else can have written.
+        """
         for _ in range(outcome.ATTEMPTS_MAX):
             self._check_not_revoked(head)
             self._cleaned_meanwhile(head)
@@ -109,7 +117,8 @@ class Preparation:
                 reads = tuple(txn.reads)
                 self._expect(txn, change)
                 self._fence.check_shown_again(txn.snapshot, change, self._branch)
-                work, unchanged = _checked(txn, change)
+                drafted = _drafted(txn, change) if together else None
+                work, unchanged = (drafted, {}) if drafted else _checked(txn, change)
             except FINAL_ON_THE_NEWEST as e:
                 head = self._branch.refresh()
                 if self._is_final(e, txn, head):
@@ -123,7 +132,12 @@ class Preparation:
                 self._stager.start_over()
                 self._change = change
             return PreparedWrite(
-                txn=txn, change=change, work=work, unchanged=unchanged, reads=reads
+                txn=txn,
+                change=change,
+                work=work,
+                unchanged=unchanged,
+                reads=reads,
+                checked=not drafted,
             )
         raise outcome.contention(self._branch.name)
 
@@ -200,6 +214,27 @@ class Preparation:
                 hint="nothing of it was published: repeat the command",
                 details={"operation_id": self._id},
             )
+
+
+def _drafted(txn: WriteTxn, change: Change) -> dict[str, Work] | None:
+    """The tables that gain rows, if a change does nothing else and its ids were drawn for it.
+
+    None where what others do could make it valid: a rule asks for edges of a node that is new, or
+    for values that no other row has.
+    """
+    if not isinstance(change, GraphDelta) or change.schema is not None:
+        return None
+    tables = change.tables
+    if not all(t.is_fresh and not unique_groups(t.type) for t in tables.values()):
+        return None
+    asks = any(edge.cardinality.low for edge in txn.schema.catalog.edges.values())
+    if asks and any(table.type.kind == "node" for table in tables.values()):
+        return None
+    return {
+        key: TableWork(type=table.type, delta=table, outcome=TableOutcome.of_new(table.rows))
+        for key, table in tables.items()
+        if table.rows.num_rows
+    }
 
 
 def _checked(txn: WriteTxn, change: Change) -> tuple[dict[str, Work], Mapping[str, int]]:

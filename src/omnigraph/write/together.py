@@ -8,6 +8,9 @@ The outcome is exactly that of one write after the other, in the order of the qu
 - each was valid by itself, on a state from which nothing has gone since, and all of them are valid
   together: rules that more rows can break are kept by all, so by the first ones too, and rules that
   more rows cannot break were kept by each;
+- one that only inserts rows with new ids need not be checked by itself: among the rules that more
+  rows cannot break it is the ends of its edges that count, and none of those is a node that another
+  one brings;
 - none decides by what another one changes, none touches a row that another one touches;
 - what takes rows away, replaces a table, changes the schema or begins a table goes alone, and so
   does what expects a certain state.
@@ -51,11 +54,24 @@ def gathered(
 
     Empty if the first one cannot be published together with others.
     """
+    txn = WriteTxn.begin(members[0].repository, members[0].branch, head)
+    found = _apart(members, txn, each_checked=False)
+    if len(found) > 1 and not _valid_together(txn, found):
+        # One of them is at fault, or two together. Each by itself first; then half of them may do.
+        found = _apart(members, txn, each_checked=True)
+        while len(found) > 1 and not _valid_together(txn, found):
+            found = found[: len(found) // 2]
+    return found if len(found) > 1 else []
+
+
+def _apart(
+    members: Sequence[PendingWrite], txn: WriteTxn, *, each_checked: bool
+) -> list[tuple[PendingWrite, PreparedWrite]]:
+    """The first write and those after it that do not concern it or each other."""
     found: list[tuple[PendingWrite, PreparedWrite]] = []
     touched = _Touched()
-    txn = WriteTxn.begin(members[0].repository, members[0].branch, head)
     for member in members:
-        prepared = _on(member, head)
+        prepared = _on(member, txn.head, checked=each_checked)
         if prepared is None or touched.by(prepared):
             if not found:
                 return []
@@ -64,19 +80,21 @@ def gathered(
         found.append((member, replace(prepared, txn=txn)))
         if len(found) == MEMBERS_MAX:
             break
-    return found if len(found) > 1 and _valid_together(txn, found) else []
+    return found
 
 
-def _on(member: PendingWrite, head: Head) -> PreparedWrite | None:
+def _on(member: PendingWrite, head: Head, *, checked: bool) -> PreparedWrite | None:
     """A write's change if it holds on ``head`` and can be published together with others."""
     if member.alone or not member.request.joins or member.request.expects:
         return None
     prepared = member.ahead
-    if prepared is None or not _still_holds(prepared, head.snapshot, member.id):
+    stale = prepared is None or not _still_holds(prepared, head.snapshot, member.id)
+    if prepared is None or stale or (checked and not prepared.checked):
         try:
             prepared = member.prepared(head)
         except OmnigraphError:
-            return None  # In its own turn it will be heard.
+            member.alone = True  # In its own turn it will be heard.
+            return None
         if prepared.txn.snapshot.place != head.snapshot.place:
             return None  # Something newer was seen on the way.
     return prepared if _is_joinable(prepared) and not member.preparation.expectations else None
@@ -93,7 +111,9 @@ def _still_holds(prepared: PreparedWrite, now: Snapshot, operation_id: str) -> b
     if before.swept != now.swept or operation_id in now.revoked:
         return False
     searched = {read.table_key for read in prepared.reads if read.ids is None}
-    return _only_gained(before, now) and prepared.txn.same_world(now, searched)
+    if not prepared.txn.same_world(now, searched):
+        return False
+    return not prepared.checked or _only_gained(before, now)
 
 
 def _only_gained(before: Snapshot, now: Snapshot) -> bool:
@@ -112,22 +132,12 @@ def _is_joinable(prepared: PreparedWrite) -> bool:
         return False
     if sum(table.rows.num_rows for table in change.tables.values()) > ROWS_MAX:
         return False
-    return all(_adds_rows(table) for table in change.tables.values()) and all(
+    return all(table.only_writes for table in change.tables.values()) and all(
         isinstance(work, TableWork)
         and work.actions in ((Action.APPEND,), (Action.UPSERT,))
         and prepared.txn.pin_of(work.type) is not None
         and not (_is_counted(work) and len(work.outcome.matched))
         for work in prepared.work.values()
-    )
-
-
-def _adds_rows(table: TableDelta) -> bool:
-    return (
-        table.mode is not WriteMode.OVERWRITE
-        and not len(table.removed)
-        and table.reshape is None
-        and table.adopt is None
-        and not table.ids_foreign
     )
 
 
@@ -141,20 +151,28 @@ class _Touched:
 
     def __init__(self) -> None:
         self._ids: dict[str, set[str]] = {}
+        self._ends: dict[str, set[str]] = {}
+        """Nodes that edges of writes lead to which were not checked by themselves."""
 
     def by(self, prepared: PreparedWrite) -> bool:
-        """Whether a write reads or changes any of it."""
+        """Whether a write reads or changes any of it, or rests on it unseen."""
+        if any(not self._ids.get(key, _NOTHING).isdisjoint(ids) for key, ids in _ends_of(prepared)):
+            return True
         for read in prepared.reads:
             there = self._ids.get(read.table_key)
             if there and (read.ids is None or not there.isdisjoint(read.ids.to_pylist())):
                 return True
         return any(
-            not self._ids.get(key, _NOTHING).isdisjoint(ids) for key, ids in _ids_of(prepared)
+            not self._ids.get(key, _NOTHING).isdisjoint(ids)
+            or not self._ends.get(key, _NOTHING).isdisjoint(ids)
+            for key, ids in _ids_of(prepared)
         )
 
     def add(self, prepared: PreparedWrite) -> None:
         for key, ids in _ids_of(prepared):
             self._ids.setdefault(key, set()).update(ids)
+        for key, ids in _ends_of(prepared):
+            self._ends.setdefault(key, set()).update(ids)
 
 
 _NOTHING: frozenset[str] = frozenset()
@@ -163,6 +181,14 @@ _NOTHING: frozenset[str] = frozenset()
 def _ids_of(prepared: PreparedWrite) -> Iterator[tuple[str, list[str]]]:
     for key, table in _tables(prepared).items():
         yield key, table.rows.column("id").to_pylist()
+
+
+def _ends_of(prepared: PreparedWrite) -> Iterator[tuple[str, list[str]]]:
+    """The nodes that edges lead to, of a write that was not checked by itself."""
+    for table in () if prepared.checked else _tables(prepared).values():
+        if isinstance(table.type, EdgeType):
+            yield f"node:{table.type.source}", table.rows.column("src").to_pylist()
+            yield f"node:{table.type.target}", table.rows.column("dst").to_pylist()
 
 
 def _tables(prepared: PreparedWrite) -> Mapping[str, TableDelta]:

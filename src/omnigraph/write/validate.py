@@ -28,7 +28,7 @@ from omnigraph.rules.identity import (
     repeated_ids,
 )
 from omnigraph.rules.image import TableImage, build_image
-from omnigraph.rules.table_delta import CommittedState, Job, TableDelta, run
+from omnigraph.rules.table_delta import NO_IDS, CommittedState, Job, TableDelta, run
 from omnigraph.rules.unique import check_committed, check_repeats, unique_groups
 from omnigraph.rules.values import check_values
 from omnigraph.schema.catalog import Catalog
@@ -50,6 +50,18 @@ class TableOutcome:
     deleted_count: int
     unchanged_count: int = 0
     """Rows that are committed as they are, and are left out."""
+
+    @staticmethod
+    def of_new(rows: pa.Table) -> TableOutcome:
+        """What rows do that are all new."""
+        return TableOutcome(
+            rows=rows,
+            matched=NO_IDS,
+            removed=NO_IDS,
+            inserted_count=rows.num_rows,
+            updated_count=0,
+            deleted_count=0,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
