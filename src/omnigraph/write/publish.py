@@ -227,6 +227,8 @@ def _published_together(
     """
     first = turn.work
     turns = repository.turns.waiting(lambda member: member.branch is first.branch)
+    if not turns:
+        return False
     try:
         head = first.branch.recent()
         found = gathered([first, *(t.work for t in turns)], head)
