@@ -9,6 +9,7 @@ whole only because it is looked at.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -36,14 +37,14 @@ _STEERING = r"[\x00-\x1f\x7f-\x{9f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
 _ROWS_PER_PIECE = 10_000
 
 
-class Tabular:
+class Tabular(ABC):
     """Rows that show themselves and that other libraries read."""
 
     __slots__ = ()
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """As an Arrow table."""
-        raise NotImplementedError
 
     def to_pandas(self) -> pd.DataFrame:
         """As a pandas DataFrame (needs pandas: ``pip install omnigraph[pandas]``)."""

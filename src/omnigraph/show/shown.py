@@ -5,19 +5,20 @@ value -> [facts, or its text] -> html -> notebook
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.show import html
 
 
-class Shown:
+class Shown(ABC):
     """A value with a title and facts."""
 
     __slots__ = ()
 
-    def _facts(self) -> tuple[str, Mapping[str, Any]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _facts(self) -> tuple[str, Mapping[str, Any]]: ...
 
     def _repr_html_(self) -> str:
         return html.facts(*self._facts())
