@@ -15,6 +15,7 @@ from omnigraph.errors import ErrorKind
 from omnigraph.failpoints import FailPoint, armed
 from omnigraph.manifest.snapshot import GraphCommit
 from omnigraph.storage.objects import Objects
+from omnigraph.write import outcome
 from support.queueing import Ended, queued
 
 SCHEMA = """
@@ -242,6 +243,28 @@ def test_a_lost_race_is_tried_again_together(local: omnigraph.Graph) -> None:
     assert {end.result.commit.manifest_version for end in ends} == {5}
     assert local.snapshot().count("Knows") == 4
     assert local.snapshot().count("Person") == 5
+
+
+def test_races_that_are_lost_together_are_lost_a_bounded_number_of_times(
+    local: omnigraph.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome, "ATTEMPTS_MAX", 3)
+    with omnigraph.open(local.uri) as other:
+        inside: list[bool] = []
+
+        def overtake() -> None:
+            if not inside:
+                inside.append(True)
+                monkeypatch.setattr(outcome, "ATTEMPTS_MAX", 64)
+                other.load(people(f"z{len(other.commits())}"))
+                monkeypatch.setattr(outcome, "ATTEMPTS_MAX", 3)
+                inside.clear()
+
+        # The write of the city passes the point once, before it is held.
+        with armed(FailPoint.WRITE_ALL_STAGED, overtake, skip=1, times=None):
+            ends = behind_a_city(local, knows(local, "a", "c"), knows(local, "a", "d"))
+    assert [end.error.kind for end in ends if end.error] == [ErrorKind.CONTENTION] * 2
+    assert local.snapshot().count("Knows") == 1
 
 
 def test_a_failure_of_the_store_is_told_to_the_one_that_it_hits(local: omnigraph.Graph) -> None:

@@ -227,7 +227,8 @@ def _published_together(
     """
     first = turn.work
     turns = repository.turns.waiting(lambda member: member.branch is first.branch)
-    if not turns:
+    if not turns or first.attempts >= outcome.ATTEMPTS_MAX:
+        repository.turns.put_back(turns)
         return False
     try:
         head = first.branch.recent()

@@ -113,7 +113,9 @@ def _still_holds(prepared: PreparedWrite, now: Snapshot, operation_id: str) -> b
     searched = {read.table_key for read in prepared.reads if read.ids is None}
     if not prepared.txn.same_world(now, searched):
         return False
-    return not prepared.checked or _only_gained(before, now)
+    # What was checked, or read, rests on rows of then; new rows that nothing was read for do not.
+    rests = prepared.checked or bool(prepared.reads)
+    return not rests or _only_gained(before, now)
 
 
 def _only_gained(before: Snapshot, now: Snapshot) -> bool:
