@@ -387,3 +387,38 @@ def test_a_store_that_fails_while_a_write_waits_is_no_matter(
     assert len(ahead) == 2
     assert len(set(versions(ends))) == 1
     assert local.snapshot().count("Knows") == 3
+
+
+@pytest.mark.parametrize(
+    ("overtake", "refused"),
+    [
+        (lambda g: g.schema_apply(SCHEMA.replace("age: I32?", "age: I32?  note: String?")), 0),
+        (lambda g: g.upkeep.cleanup(keep=1, older_than=None, confirm=True, grace=0), 0),
+        (lambda g: g.mutate('query q() { delete Person where name = "b" }'), 1),
+        (lambda g: g.optimize(), 0),
+        (lambda g: g.reset(g.commits()[1].id), 0),
+    ],
+    ids=["schema", "cleanup", "delete", "optimize", "reset"],
+)
+def test_whatever_overtakes_them_they_are_made_again(
+    local: omnigraph.Graph, overtake: Callable[[omnigraph.Graph], object], refused: int
+) -> None:
+    local.load([{"type": "City", "data": {"name": "x"}}])
+    update = said(local, 'update Person set { age: 5 } where name = "a"')
+    with omnigraph.open(local.uri) as other:
+        first = [True]
+
+        def once() -> None:
+            if first and first.pop():
+                overtake(other)
+
+        with armed(FailPoint.WRITE_ALL_STAGED, once, skip=1, times=1):
+            ends = behind_a_city(local, *(knows(local, n, "a") for n in "abcd"), update)
+    errors = [end.error for end in ends if end.error is not None]
+    assert len(errors) == refused
+    assert all(isinstance(error, omnigraph.ConstraintError) for error in errors)
+    state = local.snapshot()
+    # With its node an edge goes that was there.
+    assert state.count("Knows") == 5 - 2 * refused
+    assert {r["name"]: r["age"] for r in state.rows("Person")}["a"] == 5
+    assert local.upkeep.check(full=True, history=True).ok
