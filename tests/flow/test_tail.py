@@ -104,6 +104,19 @@ def test_any_kind_of_write_may_find_a_long_tail(tmp_path: Path, kind: str) -> No
         assert {int(r["p.name"][1:]): r["p.n"] for r in found} == left
         graph.load([p(50)])
         assert len(names(graph)) == len(left) + 1
+        knows_where_its_rows_lie(graph)
+
+
+def knows_where_its_rows_lie(graph: omnigraph.Graph) -> None:
+    """What a handle took over from version to version is what a fresh one reads."""
+    repository = graph._repository
+    for pin in repository.branch("main").head.snapshot.pins.values():
+        own, fresh = repository.table(pin), repository.tables.open(pin.name)
+        assert own is not fresh
+        assert own.layout.fragments == fresh.layout.fragments
+        assert own.layout.all_addresses().tolist() == fresh.layout.all_addresses().tolist()
+        for column in own.dataset.schema.names:
+            assert own.memory.column_id(column) == fresh.memory.column_id(column)
         with pytest.raises(omnigraph.ConstraintError):
             graph.load([p(50)])
 

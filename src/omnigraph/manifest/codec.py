@@ -65,8 +65,12 @@ def check_format(metadata: Mapping[str, str], where: str) -> None:
     graph_format.read_stamp(metadata.get(_STAMP), where)
 
 
-def to_table(snapshot: Snapshot) -> pa.Table:
-    """A snapshot as rows."""
+def to_table(snapshot: Snapshot, replaced: tuple[Snapshot, pa.Table] | None = None) -> pa.Table:
+    """A snapshot as rows. Of the one that it replaces and its rows, those of commits are taken."""
+    commits = snapshot.commits[: commits_carried(len(snapshot.steps) + 1)]
+    known = _rows_known(snapshot, commits, *replaced) if replaced is not None else None
+    if known is not None:
+        commits = commits[: len(commits) - known.num_rows]
     rows: list[Row] = [
         {
             "object_id": "schema",
@@ -83,7 +87,7 @@ def to_table(snapshot: Snapshot) -> pa.Table:
         },
         *(_pin_row(pin, snapshot.branch) for pin in snapshot.pins.values()),
         *_step_rows(snapshot),
-        *(_commit_row(c) for c in snapshot.commits[: commits_carried(len(snapshot.steps) + 1)]),
+        *map(_commit_row, commits),
     ]
     schema = _COLUMNS.with_metadata(
         {_STAMP: str(snapshot.format), _GRAPH_ID: snapshot.graph_id, _BRANCH: snapshot.branch}
@@ -91,7 +95,24 @@ def to_table(snapshot: Snapshot) -> pa.Table:
     # Column by column: a snapshot is written with every commit, and this is four times as fast as
     # handing the rows over.
     columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    table = pa.Table.from_arrays(columns, schema=schema)
+    if known is None:
+        return table
+    return pa.concat_tables([table, known.cast(schema)]).combine_chunks()
+
+
+def _rows_known(
+    snapshot: Snapshot, commits: Sequence[GraphCommit], before: Snapshot, rows: pa.Table
+) -> pa.Table | None:
+    """The rows of the older commits as they stand in the version before: a commit never changes."""
+    if snapshot.format != before.format or rows.schema.names != _COLUMNS.names:
+        return None
+    new = next((i for i, c in enumerate(commits) if c.id == before.head.id), None)
+    if new is None:
+        return None
+    found = rows.slice(rows.num_rows - len(before.commits), len(commits) - new)
+    ids = pa.chunked_array([[f"graph_commit:{c.id}" for c in commits[new:]]], pa.string())
+    return found if found["object_id"].equals(ids) else None
 
 
 def from_table(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 from omnigraph.manifest.format import FORMAT
@@ -194,8 +195,9 @@ class Snapshot:
     @property
     def place(self) -> ManifestPlace:
         """Where it is found."""
-        version = ManifestPlace(path=self.path, version=self.version)
-        return self.head.place if self.head.place.whole == version else version
+        if self._made(self.head):
+            return self.head.place
+        return ManifestPlace(path=self.path, version=self.version)
 
     @property
     def rewound_at(self) -> int:
@@ -226,7 +228,10 @@ class Snapshot:
     def made(self) -> tuple[GraphCommit, ...]:
         """The commits that this version made, newest first; none if it only says something else
         about the branch."""
-        return tuple(c for c in self.commits if c.place.whole == self.place.whole)
+        return tuple(takewhile(self._made, self.commits))
+
+    def _made(self, commit: GraphCommit) -> bool:
+        return (commit.path, commit.manifest_version) == (self.path, self.version)
 
     @property
     def all_pins(self) -> Iterator[TablePin]:

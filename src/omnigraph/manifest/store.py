@@ -125,7 +125,8 @@ class ManifestStore:
 
     def stage(self, head: Head, snapshot: Snapshot) -> StagedHead:
         """Write the files of the next version; may overlap other staging."""
-        files = self._dataset.stage(head.stored, codec.to_table(snapshot))
+        rows = codec.to_table(snapshot, (head.snapshot, head.stored.rows))
+        files = self._dataset.stage(head.stored, rows)
         return StagedHead(snapshot=snapshot, files=files)
 
     def commit(self, head: Head, staged: StagedHead) -> Head:

@@ -24,7 +24,6 @@ import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
 
-from omnigraph.arrow.sets import NO_POSITIONS
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import FailPoint, hit
 from omnigraph.storage.changes import (
@@ -274,7 +273,7 @@ class TableStore:
             dataset = how.commit(base.dataset, space)
         name = replace(base.name, version=dataset.version)
         table = Table(name, dataset, space, self._cache, self._objects)
-        table.memory.follow(base.memory, base.row_count, NO_POSITIONS, ())
+        table.memory.follow_files(base.memory)
         return table
 
     def pin(self, staged: StagedTable) -> None:

@@ -65,6 +65,7 @@ class StagedRows:
     """Rows written for a commit to come; not yet part of any version."""
 
     rows: pa.Table
+    """With their text columns to be compressed."""
     fragments: tuple[Any, ...]
 
 
@@ -98,9 +99,7 @@ class StrictDataset:
             try:
                 made = LanceDataset.commit(
                     self._uri,
-                    LanceOperation.Overwrite(
-                        _compressed(staged.rows).schema, list(staged.fragments)
-                    ),
+                    LanceOperation.Overwrite(staged.rows.schema, list(staged.fragments)),
                     read_version=0,
                     max_retries=0,
                     storage_options=self._options,
@@ -148,7 +147,7 @@ class StrictDataset:
         try:
             made = LanceDataset.commit(
                 current.handle,
-                LanceOperation.Overwrite(_compressed(staged.rows).schema, list(staged.fragments)),
+                LanceOperation.Overwrite(staged.rows.schema, list(staged.fragments)),
                 read_version=current.version,
                 max_retries=0,
                 storage_options=self._options,
@@ -169,8 +168,9 @@ class StrictDataset:
         return _version(made, staged.rows)
 
     def _write(self, rows: pa.Table, target: LanceDataset | str, mode: str) -> StagedRows:
+        rows = _compressed(rows)
         fragments = write_fragments(
-            _compressed(rows),
+            rows,
             target,
             mode=mode,
             data_storage_version=FILE_FORMAT,

@@ -46,13 +46,18 @@ class TableMemory:
         """Whole columns of this version, while they are small enough to keep."""
         self._live: dict[int, Offsets] = {}
         """Live rows of fragments that have deletions."""
+        self._older: tuple[Fragment, ...] = ()
+        """The fragments that this version has from its base, if it only gained some."""
+        self._names: Mapping[str, str] | None = None
+        """What columns are, by their names; the same after any change of rows."""
 
     # -- where rows lie --------------------------------------------------------------------------
 
     @cached_property
     def layout(self) -> Layout:
         """Where the rows lie; from metadata alone, but for files that say what was deleted."""
-        fragments = [Fragment.of(f.metadata) for f in self._dataset.get_fragments()]
+        newer = self._dataset.get_fragments()[len(self._older) :]
+        fragments = (*self._older, *(Fragment.of(f.metadata) for f in newer))
         return Layout(fragments, self._live_offsets)
 
     def _live_offsets(self, fragment: Fragment) -> Offsets:
@@ -102,12 +107,10 @@ class TableMemory:
 
     def column_id(self, name: str) -> str:
         """What a column is, whatever it is called: another may have its name in other versions."""
-        return self._column_ids.get(name, name)
-
-    @cached_property
-    def _column_ids(self) -> Mapping[str, str]:
-        fields = self._dataset.lance_schema.fields()
-        return {f.name(): f"{f.id()} {self._dataset.schema.field(f.name()).type}" for f in fields}
+        if self._names is None:
+            schema, fields = self._dataset.schema, self._dataset.lance_schema.fields()
+            self._names = {f.name(): f"{f.id()} {schema.field(f.name()).type}" for f in fields}
+        return self._names.get(name, name)
 
     def _cached(self, fragment: Fragment, name: str) -> pa.ChunkedArray | None:
         part = self._cache.get(fragment.files, self.column_id(name))
@@ -155,8 +158,12 @@ class TableMemory:
         So a warm writer reads nothing of its own back: its next check costs the same whatever the
         number of fragments. ``row_count`` is that of the base.
         """
+        self._names = base._names
         if len(gone):
             self._live = base._live | base.layout.live_without(gone)
+        elif "layout" in vars(base):
+            self._older = base.layout.fragments
+            self._live = dict(base._live)
         tables = [files.rows for files in added]
         if len(gone) > REMOVED_KNOWN_MAX or any(rows is None for rows in tables):
             return
@@ -169,9 +176,14 @@ class TableMemory:
                 chunks += rows[name].chunks if rows is not None else []
             self._known[name] = few_chunks([c for c in chunks if len(c)], column.type)
 
+    def follow_files(self, base: TableMemory) -> None:
+        """Know what ``base`` knew of the same rows in the same order, which lie in other files."""
+        self._known, self._names = dict(base._known), base._names
+
     def share(self, same: TableMemory) -> None:
         """Know what another handle of the same version knows."""
         self._known, self._live = dict(same._known), dict(same._live)
+        self._names, self._older = same._names, same._older
 
     def seed(self, files: StagedFiles, names: Sequence[str]) -> None:
         """Remember key columns of rows this process wrote itself, so they are not read back."""
@@ -267,13 +279,14 @@ class ColumnCache:
 
     def put(self, files: FilesKey, column: str, part: ColumnPart) -> None:
         """Keep a column; makes room by forgetting what was not used for longest."""
-        if part.nbytes > self.bytes_max:
+        size = part.nbytes
+        if size > self.bytes_max:
             return
         with self._lock:
             old = self._entries.pop((files, column), None)
             self._bytes -= old.nbytes if old is not None else 0
             self._entries[files, column] = part
-            self._bytes += part.nbytes
+            self._bytes += size
             while self._bytes > self.bytes_max:
                 _, dropped = self._entries.popitem(last=False)
                 self._bytes -= dropped.nbytes

@@ -9,7 +9,7 @@ plans out. The plan is also the intent object of phase A.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -134,7 +134,10 @@ class PublishPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as the intent object holds it."""
-        body = {"format": INTENT_FORMAT} | asdict(self)
+        # One by one: ``asdict`` copies everything below, and this is done with every write.
+        body: dict[str, Any] = {"format": INTENT_FORMAT}
+        body |= {f.name: getattr(self, f.name) for f in fields(self)}
+        body["tables"] = [{f.name: getattr(t, f.name) for f in fields(t)} for t in self.tables]
         body["expectations"] = [{"kind": type(e).__name__, **asdict(e)} for e in self.expectations]
         return body
 
