@@ -9,17 +9,28 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.logs import logger
 from omnigraph.storage.objects import Objects
 
 _log = logger("manifest")
+T = TypeVar("T")
 
 THREADS = 8
 UNDELETED_MAX = 256
 """Objects that a handle remembers because the store did not delete them; cleanup finds the rest."""
+
+
+def done(function: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Done here and now, with the outcome kept as if a thread had done it."""
+    task = Future[T]()
+    try:
+        task.set_result(function(*arguments))
+    except Exception as e:
+        task.set_exception(e)
+    return task
 
 
 class Background:
@@ -40,6 +51,12 @@ class Background:
             task = self.pool.submit(work)
             with self._lock:
                 self._running = [t for t in self._running if not t.done()] + [task]
+
+    def request(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """A request to the store beside other work. On a disk it is over before a thread begins."""
+        if self._objects.location.is_local:
+            return done(function, *arguments)
+        return self.pool.submit(function, *arguments)
 
     def wait(self) -> None:
         """Wait for work that runs off the acknowledgement path; its failures are harmless."""

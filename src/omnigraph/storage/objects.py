@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import get_ident
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
@@ -53,6 +54,8 @@ class Objects:
 
     def put(self, name: str, content: bytes) -> None:
         """Write or replace an object."""
+        if (path := self._local(name)) is not None and _written(path, content):
+            return
         with translated(f"writing {name} in {self.location.uri}"):
             obstore.put(self._store, name, content, use_multipart=False)
 
@@ -67,11 +70,11 @@ class Objects:
 
     def exists(self, name: str) -> bool:
         """Whether the object is there (one HEAD; on a folder one look at the file)."""
-        root = self.location.local_path
-        if root is not None:
+        path = self._local(name)
+        if path is not None:
             # Every read asks this first. Whatever else can be wrong is reported by the store below.
             try:
-                os.stat(f"{root}/{name}")  # noqa: PTH116 - a Path costs as much as the look
+                os.stat(path)  # noqa: PTH116 - a Path costs as much as the look
                 return True
             except FileNotFoundError:
                 return False
@@ -81,11 +84,16 @@ class Objects:
 
     def copy(self, source: str, target: str) -> None:
         """Copy inside the store; the bytes do not travel."""
+        origin, path = self._local(source), self._local(target)
+        if origin is not None and path is not None and _linked(origin, path):
+            return
         with translated(f"copying {source} to {target}"):
             obstore.copy(self._store, source, target)
 
     def delete(self, names: Sequence[str]) -> None:
         """Remove objects, one request for all on S3; it is fine if some are gone already."""
+        if self.location.local_path is not None:
+            names = [n for n in names if (path := self._local(n)) and not _removed(path)]
         if not names:
             return
         with translated(f"deleting {', '.join(names)}"):
@@ -96,6 +104,10 @@ class Objects:
                 if len(names) > 1:
                     for name in names:
                         self.delete([name])
+
+    def _local(self, name: str) -> str | None:
+        root = self.location.local_path
+        return f"{root}/{name}" if root is not None else None
 
     def names(self, prefix: str) -> Iterator[str]:
         """Names of all objects below a prefix."""
@@ -127,6 +139,44 @@ def _stored(name: str, size: int, modified: datetime) -> StoredObject:
     return StoredObject(
         name=name, size=size, modified_us=(modified - _EPOCH) // timedelta(microseconds=1)
     )
+
+
+# -- on a disk -------------------------------------------------------------------------------------
+# What every write does, by the system itself: a call of the store costs ten times as much. Each
+# says whether it did it. Whatever stands in the way, a folder that is missing or a disk that is
+# full, is left to the store, which overcomes it or says what it is.
+
+
+def _written(path: str, content: bytes) -> bool:
+    # As the store does it: under a name that listings leave out, until the content is there.
+    draft = f"{path}#{os.getpid()}{get_ident()}"
+    try:
+        with open(draft, "xb") as file:  # noqa: PTH123 - a Path costs as much as the write
+            file.write(content)
+        os.replace(draft, path)  # noqa: PTH105
+        return True
+    except OSError:
+        with suppress(OSError):
+            os.unlink(draft)  # noqa: PTH108
+        return False
+
+
+def _linked(source: str, target: str) -> bool:
+    try:
+        os.link(source, target)
+        return True
+    except OSError:
+        return False
+
+
+def _removed(path: str) -> bool:
+    try:
+        os.unlink(path)  # noqa: PTH108
+        return True
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 # -- sync ------------------------------------------------------------------------------------------

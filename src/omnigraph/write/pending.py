@@ -10,6 +10,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 
 from omnigraph.housekeeping.intents import Lease, intent_name
+from omnigraph.manifest.background import done
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.store import Head
@@ -54,9 +55,9 @@ class PendingWrite:
             if self.ahead.work:
                 # In this thread: it has nothing else to do, and the others are for what is urgent.
                 content = self._plan(self.ahead.txn, self.ahead.work).encode()
-                self.repository.objects.put(intent_name(self.id), content)
-                self._intent = Future[None]()
-                self._intent.set_result(None)
+                writing = done(self.repository.objects.put, intent_name(self.id), content)
+                writing.result()
+                self._intent = writing
                 self.stager.write_ahead(self.ahead.txn, self.ahead.work)
 
     def prepared(self, head: Head) -> PreparedWrite:
@@ -81,9 +82,7 @@ class PendingWrite:
         if self._intent is None:
             put = self.repository.objects.put if self._lease is None else self._lease.renew
             content = self._plan(txn, work).encode()
-            self._intent = self.repository.background.pool.submit(
-                put, intent_name(self.id), content
-            )
+            self._intent = self.repository.background.request(put, intent_name(self.id), content)
 
     def await_intent(self) -> None:
         if self._intent is not None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
+from omnigraph.manifest.background import done
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
@@ -225,7 +226,7 @@ class Stager:
             if key not in self._staged or self._staged[key].base != txn.pin_of(item.type)
         }
         running: dict[str, Future[StagedTable]] = {}
-        for key, item in stale.items():
+        for left, (key, item) in zip(reversed(range(len(stale))), stale.items(), strict=True):
             if isinstance(item, TableWork) and item.delta.adopt is not None:
                 table = self._repository.table(item.delta.adopt)
                 self._staged[key] = Staged(
@@ -233,7 +234,9 @@ class Stager:
                 )
             else:
                 label = item.label if isinstance(item, BulkWork) else ""
-                running[key] = self._submit(self._stage_table, txn, key, item, name + label)
+                # The last one in this thread: it would only wait for the others.
+                start = self._submit if left else done
+                running[key] = start(self._stage_table, txn, key, item, name + label)
         for key, task in running.items():
             staged = task.result()
             # Then these files are all that is new, and a durable commit need not compare versions.
@@ -243,7 +246,7 @@ class Stager:
                 base=txn.pin_of(work[key].type),
                 appended=self._files.get(key) if appended else None,
                 table=staged.table,
-                pinning=self._submit(self._repository.tables.pin, staged),
+                pinning=self._pin(staged),
             )
         return {key: self._staged[key] for key in work}
 
@@ -292,6 +295,11 @@ class Stager:
         """Sessions that saw our unpublished versions must not serve readers."""
         for path in self._paths:
             self._repository.open_tables.forget(path)
+
+    def _pin(self, staged: StagedTable) -> Future[None]:
+        task = self._repository.background.request(self._repository.tables.pin, staged)
+        self._tasks.append(task)
+        return task
 
     def _submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         task = self._repository.background.pool.submit(function, *arguments)

@@ -25,6 +25,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from omnigraph.errors import InternalError, OmnigraphError
+from omnigraph.manifest.background import done
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
@@ -245,6 +246,7 @@ def staged_together(
         key: repository.background.pool.submit(_stage_table, txn, key, found, names, pool)
         for key in keys
     }
+    pin = done if repository.location.is_local else pool.submit
     for key, task in tasks.items():
         versions, laid_out = task.result()
         for (member, prepared), made in versions:
@@ -253,7 +255,7 @@ def staged_together(
                 key,
                 txn.pin_of(work.type),
                 made,
-                pool.submit(repository.tables.pin, made),
+                pin(repository.tables.pin, made),
                 alike=work.actions == (Action.APPEND,) and not laid_out,
             )
     return [
