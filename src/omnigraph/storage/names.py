@@ -9,6 +9,9 @@ TABLE_ID = ["t"]
 """A staging namespace serves exactly one table, whose name inside it never matters."""
 
 
+HINT_NAME = "_versions/latest_version_hint.json"
+"""Where Lance notes its newest version of a dataset, below it."""
+
 _LAST_NAME = (1 << 64) - 1
 _VERSION_NAME = re.compile(r"(\d{20})\.manifest")
 
