@@ -26,6 +26,9 @@ _PAIRS = (
 )
 ULID_LENGTH = 26
 _WORD = (1 << 64) - 1
+_PAIR_TEXTS = [pair.tobytes().decode() for pair in _PAIRS]
+FEW_MAX = 16
+"""So many ids are spelled one by one: arrays cost more than they save."""
 SORTED_MAX = 10_000
 """So many ids are drawn one by one and sorted."""
 _BLOCK_ROWS = 1 << 15
@@ -61,17 +64,23 @@ class SystemIds:
 
     def ulid(self) -> str:
         """One fresh ULID."""
-        return self.ulids(1)[0].as_py()
+        return self._few(self._clock.now_us() // 1000, 1)[0]
 
     def ulids(self, count: int) -> pa.StringArray:
         """Many fresh ULIDs at once, ascending."""
         time_ms = self._clock.now_us() // 1000
+        if count <= FEW_MAX:
+            return pa.array(self._few(time_ms, count), pa.string())
         if count > SORTED_MAX:
             return self._spaced(time_ms, count)
         raw = np.empty((count, 16), dtype=np.uint8)
         raw[:, :6] = np.frombuffer(time_ms.to_bytes(6, "big"), dtype=np.uint8)
         raw[:, 6:] = self._entropy(count)
         return _encode(raw)
+
+    def _few(self, time_ms: int, count: int) -> list[str]:
+        drawn = [int.from_bytes(row.tobytes(), "big") for row in self._entropy(count)]
+        return [_spelled_one((time_ms << 80) | number) for number in sorted(drawn)]
 
     def _spaced(self, time_ms: int, count: int) -> pa.StringArray:
         """From one random place on, at random distances of 32 bits: ascending without a sort.
@@ -148,6 +157,11 @@ def _encode(raw: npt.NDArray[np.uint8]) -> pa.StringArray:
     if np.any(leading[order][1:] == leading[order][:-1]):
         order = np.lexsort((low, high))
     return _spelled(high[order], low[order])
+
+
+def _spelled_one(number: int) -> str:
+    """A number of 128 bits as text."""
+    return "".join([_PAIR_TEXTS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def _spelled(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> pa.StringArray:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.housekeeping.projection import COMMITS_PER_TURN, PROJECTION_PATH, project
+from omnigraph.housekeeping.projection import COMMITS_PER_TURN, PROJECTION_PATH, is_due, project
+from omnigraph.manifest.snapshot import MAIN, MAIN_PATH, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.storage.records import Records, add_missing
 
 SCHEMA = "node Person { name: String @key }"
@@ -125,3 +126,54 @@ def test_many_files_become_one(tmp_path: Path, monkeypatch) -> None:
     assert found.count_rows() == 11
     files = [p for p in (root / PROJECTION_PATH).rglob("*") if p.is_file()]
     assert len(files) <= 3 * 4 + 1, "what earlier versions needed is gone"
+
+
+def _made(version: int, generations: range) -> Snapshot:
+    """A version that made commits of these generations, on one of the generation before them."""
+    places = [
+        ManifestPlace(path=MAIN_PATH, version=version, back=back)
+        for back in reversed(range(len(generations)))
+    ]
+    before = ManifestPlace(path=MAIN_PATH, version=version - 1)
+    commits = [
+        GraphCommit(
+            id=f"c{generation}",
+            parent_id=None,
+            merged_parent_id=None,
+            branch=MAIN,
+            place=place,
+            kind="mutate",
+            actor=None,
+            message=None,
+            created_at_us=0,
+            changes={},
+            generation=generation,
+        )
+        for generation, place in zip(
+            (generations[0] - 1, *generations), (before, *places), strict=True
+        )
+    ]
+    return Snapshot(
+        graph_id="g",
+        branch=MAIN,
+        version=version,
+        schema_hash="",
+        pins={},
+        commits=tuple(reversed(commits)),
+    )
+
+
+def test_of_commits_made_together_every_32nd_version_tells() -> None:
+    turn = COMMITS_PER_TURN
+    alone = [
+        generation
+        for generation in range(2, 200)
+        if is_due(_made(generation + 7, range(generation, generation + 1)))
+    ]
+    assert alone == [turn * n for n in range(1, 7) if turn * n < 200]
+    together = [
+        version
+        for version in range(2, 200)
+        if is_due(_made(version, range(version * 40, version * 40 + 40)))
+    ]
+    assert together == alone

@@ -11,14 +11,14 @@ from omnigraph.testing.clock import ManualClock
 from support.ulids import number
 
 
-@pytest.mark.parametrize("count", [1, 7, 10_000, 10_001, 70_000])
+@pytest.mark.parametrize("count", [0, 1, 7, 16, 17, 10_000, 10_001, 70_000])
 def test_many_at_once(count: int) -> None:
     clock = ManualClock()
     drawn = SystemIds(clock).ulids(count).to_pylist()
     assert drawn == sorted(set(drawn))
     assert len(drawn) == count
-    assert {len(text) for text in drawn} == {26}
-    assert {number(text) >> 80 for text in drawn} == {clock.now_us() // 1000}
+    assert all(len(text) == 26 for text in drawn)
+    assert all(number(text) >> 80 == clock.now_us() // 1000 for text in drawn)
 
 
 def test_batches_of_one_millisecond_do_not_meet() -> None:
@@ -32,6 +32,14 @@ def test_a_seed_gives_the_same_ids(count: int) -> None:
     one, two = (SeededIds(3, ManualClock()).ulids(count).to_pylist() for _ in range(2))
     assert one == two
     assert one != SeededIds(4, ManualClock()).ulids(count).to_pylist()
+
+
+def test_few_are_spelled_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = SeededIds(3, ManualClock()).ulids(module.FEW_MAX).to_pylist()
+    monkeypatch.setattr(module, "FEW_MAX", 0)
+    assert few == SeededIds(3, ManualClock()).ulids(len(few)).to_pylist()
+    one = SeededIds(5, ManualClock())
+    assert one.ulid() == SeededIds(5, ManualClock()).ulids(1)[0].as_py()
 
 
 def test_numbers_that_run_over_a_word_are_spelled_right(monkeypatch: pytest.MonkeyPatch) -> None:
