@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TABLE_ID = ["t"]
 """A staging namespace serves exactly one table, whose name inside it never matters."""
@@ -23,7 +23,9 @@ class TableVersion:
     path: str
     version: int
     manifest: str
-    manifest_size: int
+    manifest_size: int | None = field(compare=False)
+    """None if it was not known yet when the version was written down. It saves a look at the
+    object, and says nothing about which version it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,11 @@ class ManifestFile:
 
     path: str
     size: int | None
+
+
+def final_name(path: str, name: str) -> str:
+    """The manifest of a table version as a snapshot names it, from the root."""
+    return f"{path}/_graph/{name}.manifest"
 
 
 def manifest_name(path: str, version: int) -> str:

@@ -62,6 +62,11 @@ def identify(fragments: Sequence[Any], ids: RowIds) -> None:
         start += fragment.physical_rows
 
 
+def replacement_steps(layout: Layout, *, in_two: bool) -> int:
+    """How many operations the replacement of some rows takes."""
+    return 2 if in_two and layout.row_count >= LARGE_ROWS else 1
+
+
 def replacement(
     dataset: LanceDataset,
     layout: Layout,
@@ -77,7 +82,7 @@ def replacement(
     """
     kept, empty = marked(dataset, layout.addresses_at(gone))
     new = [fragment for files in added for fragment in files.fragments]
-    if in_two and layout.row_count >= LARGE_ROWS:
+    if replacement_steps(layout, in_two=in_two) == 2:
         return _deleted(kept, empty), LanceOperation.Append(new)
     return (
         LanceOperation.Update(

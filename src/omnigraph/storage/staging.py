@@ -41,10 +41,16 @@ from omnigraph.storage.changes import (
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import FILE_FORMAT, Positions, physical_schema, physical_table
 from omnigraph.storage.location import Location
-from omnigraph.storage.names import ManifestFile, TableVersion
+from omnigraph.storage.names import ManifestFile, TableVersion, final_name
 from omnigraph.storage.namespace import StagingNamespace, own_session, verify_indexes
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.row_changes import deletion, identify, match, replacement
+from omnigraph.storage.row_changes import (
+    deletion,
+    identify,
+    match,
+    replacement,
+    replacement_steps,
+)
 from omnigraph.storage.rows import row_ids
 from omnigraph.storage.table_memory import ColumnCache, seeded_columns
 from omnigraph.storage.tables import Table
@@ -147,6 +153,18 @@ class TableStore:
             table.memory.follow(base.memory, base.row_count, moves.gone, moves.added)
         return staged
 
+    def foreseen(
+        self, base: Table, name: str, *, replaces: bool, first: Rework | None
+    ) -> TableVersion:
+        """The version that staging a change of single rows will make, but for its size."""
+        steps = replacement_steps(base.layout, in_two=self._location.is_local) if replaces else 1
+        return TableVersion(
+            path=base.name.path,
+            version=base.name.version + steps + (first is not None),
+            manifest=final_name(base.name.path, name),
+            manifest_size=None,
+        )
+
     def stage_each(
         self,
         path: str,
@@ -235,8 +253,8 @@ class TableStore:
         version = TableVersion(
             path=path,
             version=current.version,
-            manifest=f"{path}/_graph/{name}.manifest",
-            manifest_size=made.size or 0,
+            manifest=final_name(path, name),
+            manifest_size=made.size,
         )
         pinned = ManifestFile(path=self._location.absolute(version.manifest), size=made.size)
         on_the_way = space.settle(version.version, pinned, since=start)

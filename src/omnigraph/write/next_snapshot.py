@@ -22,7 +22,7 @@ from omnigraph.manifest.snapshot import (
 )
 from omnigraph.write.preparation import PreparedWrite
 from omnigraph.write.request import WriteRequest
-from omnigraph.write.stage import Staged, Work, changes_of
+from omnigraph.write.stage import Staged, changes_of, pins_of
 
 REVOKED_MAX = 64
 """Revocations that a snapshot carries. An older one is not needed for safety: whatever a cleanup
@@ -30,16 +30,41 @@ deletes, the cleanup itself announces it to the write (``write/fence.py``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StagedWrite:
-    """A write whose tables are staged; one, or several that are published together."""
+class ShownWrite:
+    """A write as far as the snapshot to come shows it."""
 
     request: WriteRequest
     operation_id: str
     prepared: PreparedWrite
+    pins: Mapping[str, TablePin]
+    """The tables that it changes, as they will be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedWrite:
+    """A write whose tables are staged; one, or several that are published together."""
+
+    step: ShownWrite
     staged: Mapping[str, Staged]
 
+    @staticmethod
+    def of(
+        request: WriteRequest,
+        operation_id: str,
+        prepared: PreparedWrite,
+        staged: Mapping[str, Staged],
+    ) -> StagedWrite:
+        """The write with the tables as they were staged."""
+        pins = pins_of(prepared.work, staged)
+        step = ShownWrite(request=request, operation_id=operation_id, prepared=prepared, pins=pins)
+        return StagedWrite(step=step, staged=staged)
 
-def next_snapshot(steps: Sequence[StagedWrite], now_us: int) -> Snapshot:
+    @property
+    def prepared(self) -> PreparedWrite:
+        return self.step.prepared
+
+
+def next_snapshot(steps: Sequence[ShownWrite], now_us: int) -> Snapshot:
     """What the graph shows once the writes are published, each on what the ones before it show."""
     states = [steps[0].prepared.txn.snapshot]
     version = states[0].version + 1
@@ -58,20 +83,19 @@ def _other_pins(state: Snapshot, newest: Snapshot) -> dict[str, TablePin]:
     return {key: pin for key, pin in state.pins.items() if newest.pins.get(key) != pin}
 
 
-def _after(base: Snapshot, step: StagedWrite, place: ManifestPlace, now_us: int) -> Snapshot:
+def _after(base: Snapshot, step: ShownWrite, place: ManifestPlace, now_us: int) -> Snapshot:
     prepared, request = step.prepared, step.request
     adopted, schema = prepared.adoption, prepared.schema
     shown = base if adopted is None else adopted.snapshot
     line = adopted.snapshot if adopted is not None and adopted.rewinds else base
     commit = _commit(step, base, line, place, now_us)
     pins = shown.pins if schema is None else under(schema, shown.pins)
-    made = {key: _pin(key, prepared.work[key], item) for key, item in step.staged.items()}
     return replace(
         base,
         version=place.version,
         format=graph_format.FORMAT,
         schema_hash=schema.hash if schema is not None else shown.schema_hash,
-        pins={**pins, **made},
+        pins={**pins, **step.pins},
         commits=(commit, *line.commits),
         facts=replace(
             base.facts,
@@ -83,7 +107,7 @@ def _after(base: Snapshot, step: StagedWrite, place: ManifestPlace, now_us: int)
 
 
 def _commit(
-    step: StagedWrite, base: Snapshot, line: Snapshot, place: ManifestPlace, now_us: int
+    step: ShownWrite, base: Snapshot, line: Snapshot, place: ManifestPlace, now_us: int
 ) -> GraphCommit:
     request, merged = step.request, step.request.merged
     return GraphCommit(
@@ -112,16 +136,6 @@ def _changes(prepared: PreparedWrite) -> Mapping[str, TableChange]:
     if prepared.adoption is not None:
         return prepared.adoption.changes
     return changes_of(prepared.work, prepared.txn.snapshot, prepared.schema)
-
-
-def _pin(table_key: str, work: Work, staged: Staged) -> TablePin:
-    return TablePin(
-        table_key=table_key,
-        type_id=work.type.id,
-        incarnation=work.type.incarnation,
-        name=staged.table.name,
-        row_count=staged.table.row_count,
-    )
 
 
 def under(schema: AcceptedSchema, pins: Mapping[str, TablePin]) -> dict[str, TablePin]:

@@ -16,7 +16,7 @@ anything it relied on moved, makes again only what is stale, and retries within 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -37,12 +37,12 @@ from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.invariants import check_invariants
 from omnigraph.manifest.repository import Durability, Repository
 from omnigraph.manifest.snapshot import GraphCommit, Snapshot
-from omnigraph.manifest.store import Head
+from omnigraph.manifest.store import Head, StagedHead
 from omnigraph.manifest.turns import Turn
 from omnigraph.storage.strict import LostRaceError, OutcomeUnknownError
 from omnigraph.write import outcome
 from omnigraph.write.migration import bring_up_to_date
-from omnigraph.write.next_snapshot import StagedWrite, next_snapshot
+from omnigraph.write.next_snapshot import ShownWrite, StagedWrite, next_snapshot
 from omnigraph.write.outcome import Outcome, settle
 from omnigraph.write.pending import PendingWrite
 from omnigraph.write.plan import check_lineage_text
@@ -208,13 +208,24 @@ class _Alone:
         member, txn = self._member, prepared.txn
         bring_up_to_date(self._repository, self._branch, txn.head)
         member.write_intent(txn, prepared.work)
-        step = StagedWrite(
-            request=member.request,
-            operation_id=member.id,
-            prepared=prepared,
-            staged=member.stager.stage(txn, prepared.work),
+        now_us = self._repository.clock.now_us()
+        ahead = self._begin_next_head(prepared, now_us)
+        staged = member.stager.stage(txn, prepared.work)
+        step = StagedWrite.of(member.request, member.id, prepared, staged)
+        repository, of = self._repository, self._outcome
+        return _commit(repository, txn.head, [member], [step], of, now_us=now_us, ahead=ahead)
+
+    def _begin_next_head(self, prepared: PreparedWrite, now_us: int) -> Future[StagedHead] | None:
+        """Write the next version of the manifest while tables are staged, if it can be said what
+        that will show."""
+        member, head = self._member, prepared.txn.head
+        pins = member.stager.foreseen(prepared.txn, prepared.work)
+        if pins is None:
+            return None
+        step = ShownWrite(
+            request=member.request, operation_id=member.id, prepared=prepared, pins=pins
         )
-        return _commit(self._repository, txn.head, [member], [step], self._outcome)
+        return member.stager.begin(self._branch.store.stage, head, next_snapshot([step], now_us))
 
 
 def _published_together(
@@ -289,7 +300,8 @@ class _Together:
                 member.attempts += 1
                 member.write_intent(prepared.txn, prepared.work)
             steps = staged_together(repository, self._found, pool)
-            return _commit(repository, self._head, members, steps, self._outcome)
+            now_us = repository.clock.now_us()
+            return _commit(repository, self._head, members, steps, self._outcome, now_us=now_us)
 
     def _resolve(self, failure: LostRaceError | OutcomeUnknownError) -> None:
         try:
@@ -340,12 +352,18 @@ def _commit(
     members: Sequence[PendingWrite],
     steps: Sequence[StagedWrite],
     of: Outcome,
+    *,
+    now_us: int,
+    ahead: Future[StagedHead] | None = None,
 ) -> Head:
     """Phase C: one strict commit that makes every one of these writes visible."""
     store, base = members[0].branch.store, head.snapshot
     # The version of the manifest and the final names of the tables are written side by side.
-    shown = next_snapshot(steps, repository.clock.now_us())
-    next_head = store.stage(head, shown)
+    shown = next_snapshot([write.step for write in steps], now_us)
+    next_head = ahead.result() if ahead is not None else store.stage(head, shown)
+    if next_head.snapshot != shown:  # It was foreseen that something else would be made.
+        next_head = store.stage(head, shown)
+    next_head = replace(next_head, snapshot=shown)
     # The commit names these versions: a reader that sees it looks for them at once.
     for item in (item for step in steps for item in step.staged.values()):
         if item.pinning is not None:

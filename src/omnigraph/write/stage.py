@@ -33,7 +33,7 @@ from omnigraph.storage.changes import (
     StagedFiles,
     Upsert,
 )
-from omnigraph.storage.compact import worn_tail
+from omnigraph.storage.compact import Fold, worn_tail
 from omnigraph.storage.staging import StagedTable
 from omnigraph.storage.tables import Table
 from omnigraph.write.plan import Action, TableAction
@@ -181,6 +181,28 @@ def changes_of(
     return {key: change for key, change in found.items() if change.total}
 
 
+def pins_of(work: Mapping[str, Work], staged: Mapping[str, Staged]) -> dict[str, TablePin]:
+    """What a snapshot shows of staged tables."""
+    return {key: _pin(key, work[key], item) for key, item in staged.items()}
+
+
+def _pin(table_key: str, work: Work, staged: Staged) -> TablePin:
+    return TablePin(
+        table_key=table_key,
+        type_id=work.type.id,
+        incarnation=work.type.incarnation,
+        name=staged.table.name,
+        row_count=staged.table.row_count,
+    )
+
+
+def _is_one_change_of_rows(work: Work) -> bool:
+    """Whether staging makes one step of it, or those of a replacement."""
+    if not isinstance(work, TableWork) or work.delta.reshape is not None:
+        return False
+    return work.actions in ((Action.APPEND,), (Action.DELETE,)) or Action.UPSERT in work.actions
+
+
 def table_actions(txn: WriteTxn, work: Mapping[str, Work]) -> tuple[TableAction, ...]:
     """The plan's view of the work."""
     actions: list[TableAction] = []
@@ -214,6 +236,8 @@ class Stager:
         self._paths: set[str] = set()
         self._laid_out: set[str] = set()
         """Tables whose older files were joined, too."""
+        self._tails: dict[str, Fold | None] = {}
+        """Files that the next attempt joins, as far as that was looked up."""
         self.leftovers: list[str] = []
         """Staging names that have served: the final names are copies of them."""
 
@@ -250,10 +274,43 @@ class Stager:
             )
         return {key: self._staged[key] for key in work}
 
+    def foreseen(self, txn: WriteTxn, work: Mapping[str, Work]) -> dict[str, TablePin] | None:
+        """What the next attempt will pin, but for sizes; None where only staging shows it.
+
+        On a disk: there the next version of the manifest is written while tables are staged. To a
+        remote store a size that a reader does not know is a request.
+        """
+        if not self._repository.location.is_local:
+            return None
+        name, found = self._name(self._attempts + 1), dict[str, TablePin]()
+        for key, item in work.items():
+            base, pin, kept = txn.table_of(item.type), txn.pin_of(item.type), self._staged.get(key)
+            if kept is not None and kept.base == pin:
+                found[key] = _pin(key, item, kept)
+                continue
+            if base is None or pin is None or not _is_one_change_of_rows(item):
+                return None
+            first = self._tails[key] = worn_tail(base)
+            replaces = Action.UPSERT in item.actions
+            found[key] = replace(
+                pin,
+                table_key=key,
+                name=self._repository.tables.foreseen(base, name, replaces=replaces, first=first),
+                row_count=pin.row_count + item.change.inserted - item.change.deleted,
+            )
+        return found
+
     def next_name(self) -> str:
         """What the versions of the next attempt are called."""
         self._attempts += 1
-        return f"{self._operation_id}-{self._attempts}"
+        return self._name(self._attempts)
+
+    def _name(self, attempt: int) -> str:
+        return f"{self._operation_id}-{attempt}"
+
+    def begin(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Do something beside staging; what goes wrong with the write waits for its end."""
+        return self._submit(function, *arguments)
 
     def write_ahead(self, txn: WriteTxn, work: Mapping[str, Work]) -> None:
         """Write the rows of tables that only gain some: their files go with any later version."""
@@ -323,7 +380,8 @@ class Stager:
             changes = [] if reshape is None else [reshape]
             changes += self._changes(key, item, base)
             # Without this every version would list one small file more than the one before it.
-            first = worn_tail(base) if base is not None and item.delta.reshape is None else None
+            if base is not None and item.delta.reshape is None:
+                first = self._tails.pop(key) if key in self._tails else worn_tail(base)
         if first is not None:
             self._laid_out.add(key)
         staged = self._repository.tables.stage(path, base, changes, schema, name, first=first)

@@ -259,12 +259,7 @@ def staged_together(
                 alike=work.actions == (Action.APPEND,) and not laid_out,
             )
     return [
-        StagedWrite(
-            request=member.request,
-            operation_id=member.id,
-            prepared=prepared,
-            staged=staged[member.id],
-        )
+        StagedWrite.of(member.request, member.id, prepared, staged[member.id])
         for member, prepared in found
     ]
 
