@@ -46,9 +46,10 @@ class VertexSpace:
         self._files = files
         self._dictionary: Dictionary | None = None
         """What of it is on disk."""
+        self._joined: pa.StringArray = _NO_IDS
         self._chunks: list[pa.StringArray] = []
+        """Ids that came after the joined ones."""
         self._count = 0
-        self._joined: pa.StringArray | None = None
         self._table = IdTable.build(_NO_IDS)
         """The first ids by hash; those that came later are in ``_recent``, or in neither."""
         self._recent: dict[str, int] = {}
@@ -65,9 +66,12 @@ class VertexSpace:
     def ids(self) -> pa.StringArray:
         """All ids in the order of their numbers."""
         with self._lock:
-            if self._joined is None or len(self._joined) != self._count:
-                self._joined = pa.concat_arrays(self._chunks) if self._chunks else _NO_IDS
-                self._chunks = [self._joined]
+            if self._chunks:
+                whole = len(self._chunks) == 1 and not len(self._joined)
+                self._joined = (
+                    self._chunks[0] if whole else pa.concat_arrays([self._joined, *self._chunks])
+                )
+                self._chunks = []
             return self._joined
 
     def text(self, numbers: Vertices) -> pa.StringArray:
@@ -76,12 +80,36 @@ class VertexSpace:
             return self.ids.take(pa.array(numbers, mask=numbers < 0))
         return self.ids.take(pa.array(numbers))
 
+    def copied(self, numbers: Sequence[int]) -> pa.StringArray:
+        """The same for a few that are not ``NOTHING``: new ids need not be joined to the others."""
+        if max(numbers) < len(self._joined):
+            joined = self._joined
+            return pa.concat_arrays([joined.slice(number, 1) for number in numbers])
+        with self._lock:
+            chunks = [self._joined, *self._chunks]
+        parts: list[pa.StringArray] = []
+        for number in numbers:
+            place = number
+            for chunk in chunks:
+                if place < len(chunk):
+                    parts.append(chunk.slice(place, 1))
+                    break
+                place -= len(chunk)
+        return pa.concat_arrays(parts)
+
     def number_of(self, text: str) -> int:
         """The number of one id; ``NOTHING`` if it was never seen."""
         known = self._asked.get(text)
         if known is not None:
             return known
-        number = int(self.find(pa.array([text], pa.string()))[0])
+        with self._lock:
+            table, recent = self._table, self._recent
+            covered = len(table) + len(recent) >= self._count
+        if covered:
+            number = table.find_one(text)
+            number = recent.get(text, NOTHING) if number < 0 else number
+        else:
+            number = int(self.find(pa.array([text], pa.string()))[0])
         if number >= 0:
             if len(self._asked) >= ASKED_MAX:
                 self._asked.clear()
@@ -237,11 +265,7 @@ class VertexSpace:
         """Have the same ids as before, or the first ones, from a file."""
         self._dictionary = found.dictionary
         self._table, self._recent = found.table, {}
-        self._joined, self._chunks, self._count = (
-            found.table.ids,
-            [found.table.ids],
-            len(found.table),
-        )
+        self._joined, self._chunks, self._count = found.table.ids, [], len(found.table)
 
 
 def in_groups(fragments: Sequence[Fragment]) -> Iterator[list[Fragment]]:
