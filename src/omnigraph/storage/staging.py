@@ -145,7 +145,7 @@ class TableStore:
         for files in files_of(changes) if moves is None else moves.added:
             table.memory.seed(files, seeded_columns(files.rows, schema))
         if moves is not None and base is not None:
-            table.memory.follow(base.memory, base.row_count, moves.gone, moves.added)
+            table.memory.follow(base.memory, moves.gone, moves.added)
         return staged
 
     def stage_each(
@@ -193,7 +193,7 @@ class TableStore:
             staged = self._named(path, writes[-1][0], current, space, base.since)
             for files in moves.added:
                 staged.table.memory.seed(files, seeded_columns(files.rows, schema))
-            staged.table.memory.follow(on.memory, on.row_count, moves.gone, moves.added)
+            staged.table.memory.follow(on.memory, moves.gone, moves.added)
             return staged
 
         length = len(writes) if self._location.is_local else REMOTE_CHAIN
@@ -274,7 +274,7 @@ class TableStore:
             dataset = how.commit(base.dataset, space)
         name = replace(base.name, version=dataset.version)
         table = Table(name, dataset, space, self._cache, self._objects)
-        table.memory.follow(base.memory, base.row_count, NO_POSITIONS, ())
+        table.memory.follow(base.memory, NO_POSITIONS, ())
         return table
 
     def pin(self, staged: StagedTable) -> None:

@@ -196,10 +196,16 @@ class Table:
             for f, s in zip(layout.fragments, layout.starts, strict=False)
             if f.id not in covered
         ]
-        columns = self.fragment_columns([f for f, _ in later], (column,))
-        for (_, start), (part,) in zip(later, columns, strict=True):
-            mask = among(part, values).to_numpy(zero_copy_only=False)
-            found.append(np.flatnonzero(mask) + start)
+        if later:
+            columns = self.fragment_columns([f for f, _ in later], (column,))
+            kind = self.dataset.schema.field(column).type
+            chunks = [chunk for (part,) in columns for chunk in part.chunks]
+            # All of them at once: each pass costs more than the few rows of one file.
+            places = true_at(among(pa.chunked_array(chunks, kind), values))
+            before = np.cumsum([0, *(f.live_rows for f, _ in later)])
+            number = np.searchsorted(before, places, side="right") - 1
+            starts = np.fromiter((start for _, start in later), np.int64, len(later))
+            found.append(places - before[number] + starts[number])
         positions = np.sort(np.concatenate(found))
         if column == "id" and len(values) == len(positions) == 1:
             self.remember(values.to_pylist(), positions)

@@ -24,7 +24,7 @@ from omnigraph.query.topology.edge_parts import EdgeParts
 from omnigraph.query.topology.saved import layout_of, names_of, understood
 from omnigraph.query.topology.sorting import fill_sorted, fold_repeats
 from omnigraph.query.topology.vertices import Vertices
-from omnigraph.storage.layout import Fragment, Layout, Offsets
+from omnigraph.storage.layout import Fragment, Layout, hidden
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.tables import Table
 
@@ -274,12 +274,10 @@ class EdgeTopology:
 
         Two branches delete on their own: neither deletion is then the newer one.
         """
-        gone = np.zeros(now.physical_rows, np.bool_)
-        gone[_all_or(before.offsets(was))] = True
-        if not gone[_all_or(layout.offsets(now))].all():
+        shown, left = before.live(was), layout.live(now)
+        if len(hidden(left, shown)):
             return None
-        gone[_all_or(layout.offsets(now))] = False
-        return self._parts.at(now, gone)
+        return self._parts.at(now, hidden(shown, left))
 
 
 def _kind(side: Side, *, per_edge: bool) -> str:
@@ -305,7 +303,3 @@ def _seen_from(pairs: Pairs, side: Side) -> Pairs:
     # A loop has one orientation only.
     other = pairs.reversed().select(pairs.sources != pairs.targets)
     return Pairs.join([pairs, other])
-
-
-def _all_or(live: Offsets | None) -> Offsets | slice:
-    return slice(None) if live is None else live

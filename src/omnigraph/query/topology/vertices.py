@@ -20,7 +20,7 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.query.topology.id_table import IdTable
 from omnigraph.query.topology.saved import Dictionary, SavedVertices, TopologyFiles
-from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
+from omnigraph.storage.layout import Fragment, Layout, LiveRows, Positions
 from omnigraph.storage.tables import Table
 
 Vertices = npt.NDArray[np.int64]
@@ -200,9 +200,7 @@ class VertexSpace:
             for i, part in enumerate(parts)
         ):
             return PinnedVertices.same(layout.row_count)
-        numbers = [
-            p.narrowed(layout.offsets(f)) for p, f in zip(parts, layout.fragments, strict=True)
-        ]
+        numbers = [p.narrowed(layout.live(f)) for p, f in zip(parts, layout.fragments, strict=True)]
         return PinnedVertices.of(np.concatenate(numbers), self._count)
 
     def _read(self, table: Table, fragments: Sequence[Fragment], *, fresh: bool) -> None:
@@ -213,12 +211,12 @@ class VertexSpace:
         for fragment, ids in zip(fragments, columns, strict=True):
             own = numbers[start : start + len(ids)]
             start += len(ids)
-            offsets = table.layout.offsets(fragment)
-            self._parts[fragment.files] = _VertexPart.of(fragment, own, offsets)
+            live = table.layout.live(fragment)
+            self._parts[fragment.files] = _VertexPart.of(fragment, own, live)
 
     def _covers(self, fragment: Fragment, layout: Layout) -> bool:
         part = self._parts.get(fragment.files)
-        return part is not None and part.has(layout.offsets(fragment))
+        return part is not None and part.has(layout.live(fragment))
 
     # -- on disk ---------------------------------------------------------------------------------
 
@@ -232,9 +230,9 @@ class VertexSpace:
                 return
             self._adopt(found)
             for fragment, start in zip(found.layout.fragments, found.starts, strict=True):
-                offsets = found.layout.offsets(fragment)
+                live = found.layout.live(fragment)
                 self._parts[fragment.files] = _VertexPart(
-                    fragment=fragment, count=fragment.live_rows, start=start, offsets=offsets
+                    fragment=fragment, count=fragment.live_rows, start=start, live=live
                 )
 
     def saved(self) -> Dictionary | None:
@@ -246,7 +244,7 @@ class VertexSpace:
             if len(self._table) < self._count:
                 self._table, self._recent, self._scans = IdTable.build(self.ids), {}, 0
             numbered = {
-                part.fragment: (part.start, part.offsets)
+                part.fragment: (part.start, part.live)
                 for part in self._parts.values()
                 if part.start is not None
             }
@@ -288,29 +286,27 @@ class _VertexPart:
 
     fragment: Fragment
     count: int
-    offsets: Offsets | None
+    live: LiveRows | None
     start: int | None = None
     """The first number, if the others follow it one by one."""
     numbers: Vertices | None = None
     """The numbers, if they do not."""
 
     @staticmethod
-    def of(fragment: Fragment, numbers: Vertices, offsets: Offsets | None) -> _VertexPart:
+    def of(fragment: Fragment, numbers: Vertices, live: LiveRows | None) -> _VertexPart:
         count = len(numbers)
         if count and _is_range(numbers):
             start = int(numbers[0])
-            return _VertexPart(fragment=fragment, count=count, offsets=offsets, start=start)
-        return _VertexPart(fragment=fragment, count=count, offsets=offsets, numbers=numbers)
+            return _VertexPart(fragment=fragment, count=count, live=live, start=start)
+        return _VertexPart(fragment=fragment, count=count, live=live, numbers=numbers)
 
-    def has(self, live: Offsets | None) -> bool:
-        if self.offsets is None:
-            return True
-        return live is not None and bool(np.isin(live, self.offsets, assume_unique=True).all())
+    def has(self, live: LiveRows | None) -> bool:
+        return self.live is None or self.live.has(live)
 
-    def narrowed(self, live: Offsets | None) -> Vertices:
-        places = live
-        if live is not None and self.offsets is not None:
-            places = np.searchsorted(self.offsets, live)
+    def narrowed(self, live: LiveRows | None) -> Vertices:
+        places = live.offsets if live is not None else None
+        if places is not None and self.live is not None:
+            places = self.live.numbers(places)
         if self.numbers is not None:
             return self.numbers if places is None else self.numbers[places]
         start = self.start or 0
