@@ -172,6 +172,16 @@ class Layout:
         ids = np.fromiter((f.id for f in self.fragments), np.int64, count=len(self.fragments))
         return (ids[which] << OFFSET_BITS) | offsets
 
+    def shown(self, addresses: Addresses) -> Addresses:
+        """Those of some rows of its fragments that are not gone."""
+        left = np.ones(len(addresses), np.bool_)
+        for fragment in self.fragments:
+            mine = addresses >> OFFSET_BITS == fragment.id
+            live = self.live(fragment) if mine.any() else None
+            if live is not None:
+                left &= ~(mine & np.isin(addresses & OFFSET_MASK, live.gone))
+        return addresses[left]
+
     def live_without(self, removed: Positions) -> dict[int, LiveRows]:
         """Live rows of the fragments that lose some, by id, when these positions are gone."""
         addresses = self.addresses_at(removed)

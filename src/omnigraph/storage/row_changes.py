@@ -104,6 +104,11 @@ def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
     return _deleted(*marked(dataset, addresses))
 
 
+def without_files(fragments: Sequence[int]) -> Any:
+    """The operation that takes whole fragments out of a table."""
+    return _deleted([], list(fragments))
+
+
 def _deleted(kept: list[Any], empty: list[int]) -> Any:
     return LanceOperation.Delete(
         updated_fragments=kept, deleted_fragment_ids=empty, predicate=_PREDICATE

@@ -25,6 +25,7 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, LiveRows, Positions, hidden, path_of
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.row_changes import live_rows
+from omnigraph.storage.searches import AskedIndex
 
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
@@ -44,6 +45,8 @@ class TableMemory:
         self._objects = objects
         self._known: dict[str, pa.ChunkedArray] = {}
         """Whole columns of this version, while they are small enough to keep."""
+        self.asked: AskedIndex | None = None
+        """What indexes are asked through: this version, or one that it came from."""
         self._live: dict[int, LiveRows] = {}
         """Live rows of fragments that have deletions."""
 
@@ -153,6 +156,7 @@ class TableMemory:
         So a warm writer reads nothing of its own back: its next check costs the same whatever the
         number of fragments.
         """
+        self.asked = base.asked
         if len(gone):
             self._live = base._live | base.layout.live_without(gone)
         tables = [files.rows for files in added]
@@ -167,6 +171,7 @@ class TableMemory:
     def share(self, same: TableMemory) -> None:
         """Know what another handle of the same version knows."""
         self._known, self._live = dict(same._known), dict(same._live)
+        self.asked = same.asked
 
     def seed(self, files: StagedFiles, names: Sequence[str]) -> None:
         """Remember key columns of rows this process wrote itself, so they are not read back."""
