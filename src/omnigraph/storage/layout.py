@@ -175,11 +175,14 @@ class Layout:
     def shown(self, addresses: Addresses) -> Addresses:
         """Those of some rows of its fragments that are not gone."""
         left = np.ones(len(addresses), np.bool_)
-        for fragment in self.fragments:
-            mine = addresses >> OFFSET_BITS == fragment.id
-            live = self.live(fragment) if mine.any() else None
+        owners = addresses >> OFFSET_BITS
+        ids, order = self._by_id
+        for number in order[np.searchsorted(ids, np.unique(owners))].tolist():
+            fragment = self.fragments[number]
+            live = self.live(fragment)
             if live is not None:
-                left &= ~(mine & np.isin(addresses & OFFSET_MASK, live.gone))
+                mine = owners == fragment.id
+                left[mine] = ~np.isin(addresses[mine] & OFFSET_MASK, live.gone)
         return addresses[left]
 
     def live_without(self, removed: Positions) -> dict[int, LiveRows]:
