@@ -30,6 +30,7 @@ from omnigraph.query.exec.outputs import ResultColumns
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import Side
+from omnigraph.query.topology.overlay import AnyAdjacency
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Scalar
@@ -315,7 +316,7 @@ class EdgeTable(_TypeTable[EdgeType]):
         self.source = world.node(edge.source)
         self.target = world.node(edge.target)
         self.topology = world.caches.edges(edge, self.source.type, self.target.type)
-        self._whole: dict[tuple[Side, bool], Adjacency] = {}
+        self._whole: dict[tuple[Side, bool], AnyAdjacency] = {}
         """Adjacencies of all edges that this snapshot has used."""
 
     def rows_of(self, addresses: Addresses) -> Positions:
@@ -334,7 +335,7 @@ class EdgeTable(_TypeTable[EdgeType]):
         """Origin and target as seen from a side."""
         return (self.source, self.target) if side != "in" else (self.target, self.source)
 
-    def adjacency(self, side: Side, origins: Vertices, *, per_edge: bool) -> Adjacency:
+    def adjacency(self, side: Side, origins: Vertices, *, per_edge: bool) -> AnyAdjacency:
         """At least the edges of these origins."""
         if (found := self._whole.get((side, per_edge))) is not None:
             return found
