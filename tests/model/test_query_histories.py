@@ -64,6 +64,7 @@ BOUNDS: tuple[tuple[Any, str, tuple[float, ...]], ...] = (
     (columns, "FETCH_COST", (0, 16_000)),
     (columns, "FETCHED_ROW_COST", (0, 1, 8)),
     (order, "CUT", (1, 2, 4)),
+    (order, "COUNTED_MIN", (0, 1_000)),
     (expand, "DENSE_PART", (0, 1, 4, 1_000)),
     (expand, "EXACT", (0, 1 << 53)),
     (expand, "FEW_ORIGINS", (0, 32)),
