@@ -8,21 +8,25 @@ know whose clock: the caller says what is to be asked, for as long as its own ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 _asked: ContextVar[Callable[[str], None] | None] = ContextVar("asked", default=None)
 
 
-@contextmanager
-def asking(check: Callable[[str], None]) -> Generator[None]:
+class Asking:
     """Within this block long work calls ``check`` with what it is doing; it raises to end it."""
-    token = _asked.set(check)
-    try:
-        yield
-    finally:
-        _asked.reset(token)
+
+    __slots__ = ("_check", "_token")
+
+    def __init__(self, check: Callable[[str], None]) -> None:
+        self._check = check
+
+    def __enter__(self) -> None:
+        self._token = _asked.set(self._check)
+
+    def __exit__(self, *raised: object) -> None:
+        _asked.reset(self._token)
 
 
 def look(where: str) -> None:

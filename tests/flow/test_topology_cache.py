@@ -162,6 +162,34 @@ def test_time_is_looked_at_inside_long_steps(place: Path, monkeypatch, saved) ->
         assert ask(graph) == EXPECTED
 
 
+THREE = (
+    "query q($n: String) { match { $a: N { name: $n }  $a next $b  $b next $c  $c next $d } "
+    "return { $d.name } }"
+)
+
+
+@pytest.mark.parametrize(("question", "hops"), [(THREE, 3), (HOP, 1)])
+def test_edges_without_an_index_are_scanned_once(place: Path, monkeypatch, question, hops) -> None:
+    """Whatever the guess about degrees was, the second question has all edges made ready."""
+    monkeypatch.setattr(world, "SCANNED_EDGES_MIN", 0)
+    monkeypatch.setattr(world, "LOOKUP_COST", 0)
+    monkeypatch.setattr(world, "LOOKUP_START_COST", 0)
+    scanned: list[str] = []
+    find_edges = world.find_edges
+
+    def noted(table: Table, column: str, *given: object) -> object:
+        scanned.append(column)
+        return find_edges(table, column, *given)
+
+    monkeypatch.setattr(world, "find_edges", noted)
+    with omnigraph.open(place) as graph:
+        for start in range(4):
+            (row,) = graph.query(question, {"n": f"n{start}"}).to_dicts()
+            assert next(iter(row.values())) == f"n{start + hops}"
+        assert scanned == ["src"]
+        assert topology(graph).builds == 1
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 def test_no_more_is_looked_up_than_reading_all_would_cost(
     place: Path, monkeypatch, indexed

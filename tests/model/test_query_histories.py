@@ -22,9 +22,19 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries
-from omnigraph.query.exec import aggregate, columns, expand, frame, join, lookups, order, world
+from omnigraph.query.exec import (
+    aggregate,
+    columns,
+    expand,
+    few,
+    frame,
+    join,
+    lookups,
+    order,
+    world,
+)
 from omnigraph.query.params import bind
-from omnigraph.query.topology import edge_parts, edges, id_table, sorting, vertices
+from omnigraph.query.topology import edge_parts, edges, id_table, overlay, sorting, vertices
 from omnigraph.storage import compact, staging, table_memory, tables
 from omnigraph.testing.clock import ManualClock
 from support.examples import examples
@@ -54,6 +64,7 @@ BOUNDS: tuple[tuple[Any, str, tuple[float, ...]], ...] = (
     (columns, "FETCH_COST", (0, 16_000)),
     (columns, "FETCHED_ROW_COST", (0, 1, 8)),
     (order, "CUT", (1, 2, 4)),
+    (order, "COUNTED_MIN", (0, 1_000)),
     (expand, "DENSE_PART", (0, 1, 4, 1_000)),
     (expand, "EXACT", (0, 1 << 53)),
     (expand, "FEW_ORIGINS", (0, 32)),
@@ -64,13 +75,16 @@ BOUNDS: tuple[tuple[Any, str, tuple[float, ...]], ...] = (
     (aggregate, "DENSE_MIN", (0, 1 << 20)),
     (lookups, "LOOKUP_BATCH", (1, 2, 10_000)),
     (world, "SCANNED_EDGES_MIN", (0, 200_000)),
-    (world, "SCAN_COST", (0, 0.2)),
+    (world, "SCAN_COST", (0, 0.2, 0.5)),
     (world, "LOOKUP_COST", (0, 1, 40)),
     (world, "LOOKUP_START_COST", (0, 1, 6_000)),
     (tables, "PIECE_ROWS", (1, 1 << 18)),
     (table_memory, "KNOWN_CHUNKS_MAX", (1, 64)),
     (compact, "TAIL_MAX", (2, 5, 64)),
     (table_memory, "REMOVED_KNOWN_MAX", (0, 1, 16)),
+    (overlay, "LAID_OVER_MIN", (0, 1 << 16)),
+    (overlay, "OVERLAY_PART", (0, 2, 16)),
+    (few, "FEW_RESULTS", (0, 1, 4)),
     (staging, "CACHE_BYTES_MAX", (0, 500, 256 << 20)),
     (table_memory, "SEED_ROWS_MAX", (0, 10_000)),
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import row_changes, tables
+from omnigraph.storage import row_changes, searches, tables
 from omnigraph.testing.clock import ManualClock
 from support.examples import examples
 
@@ -118,16 +118,64 @@ def test_any_history_of_writes(steps: list[tuple[Any, ...]]) -> None:
         two.graph.close()
 
 
+def asked_indexes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Every question that an index is asked from now on: nodes or edges, the column, the values."""
+    asked: list[tuple[str, str, tuple[str, ...]]] = []
+    find = searches.AskedIndex.find
+
+    def noted(self: searches.AskedIndex, column: str, values: Any, known: Any) -> Any:
+        kind = "nodes" if "/nodes/" in self.dataset.uri else "edges"
+        asked.append((kind, column, tuple(values.to_pylist())))
+        return find(self, column, values, known)
+
+    monkeypatch.setattr(searches.AskedIndex, "find", noted)
+    return asked
+
+
+def test_a_write_asks_an_index_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And through one version, however many writes there are: a new one reads all of it anew."""
+    side = Side(tmp_path / "g", by_index=True)
+    side.run(("load", [{"name": f"n{i}", "n": i, "code": None} for i in range(9)], "append"))
+    side.run(("edges", [{"src": f"n{i}", "dst": f"n{i + 1}"} for i in range(8)]))
+    side.run(("optimize",))
+    side.run(("update", "n1", 5))
+    asked = asked_indexes(monkeypatch)
+    made = 0
+    made_by = searches.AskedIndex.__init__
+
+    def counted(self: searches.AskedIndex, **given: Any) -> None:
+        nonlocal made
+        made += 1
+        made_by(self, **given)
+
+    monkeypatch.setattr(searches.AskedIndex, "__init__", counted)
+    for step, questions in (
+        (("insert", "new", 1), [("nodes", "id", ("new",))]),
+        (("update", "n2", 7), [("nodes", "id", ("n2",))]),
+        (
+            ("edges", [{"src": "n3", "dst": "n5"}]),
+            [("nodes", "id", ("n3", "n5")), ("edges", "src", ("n3",))],
+        ),
+        (
+            ("delete", "n7"),
+            [
+                *(("nodes", "id", ("n7",)), ("edges", "src", ("n7",)), ("edges", "dst", ("n7",))),
+                ("edges", "src", ("n6",)),  # Has it as many edges as it may, without this one?
+            ],
+        ),
+    ):
+        asked.clear()
+        assert not isinstance(side.run(step), tuple)
+        assert asked == questions, step
+    assert made <= 1  # Edges were not asked for before.
+    rows = {row["a.name"] for row in side.graph.query("match { $a: N } return { $a.name }")}
+    assert rows == {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n8", "new"}
+    side.graph.close()
+
+
 def test_the_two_sides_take_different_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above compares nothing."""
-    asked: list[tuple[str, str]] = []
-    where = tables.Table.where
-
-    def noted(self: tables.Table, condition: Any, *given: Any, **named: Any) -> Any:
-        asked.append((self.name.path.partition("/")[0], str(condition)))
-        return where(self, condition, *given, **named)
-
-    monkeypatch.setattr(tables.Table, "where", noted)
+    asked = asked_indexes(monkeypatch)
     for by_index in (True, False):
         asked.clear()
         side = Side(tmp_path / str(by_index), by_index=by_index)
@@ -138,5 +186,5 @@ def test_the_two_sides_take_different_ways(tmp_path: Path, monkeypatch: pytest.M
         asked.clear()
         for step in (("edges", [{"src": "n3", "dst": "n4"}]), ("delete", "n1")):
             assert not isinstance(side.run(step), tuple)
-        assert {kind for kind, _ in asked} == ({"nodes", "edges"} if by_index else set())
+        assert {kind for kind, *_ in asked} == ({"nodes", "edges"} if by_index else set())
         side.graph.close()

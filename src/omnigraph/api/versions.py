@@ -24,7 +24,7 @@ from omnigraph.branch.tags import Tag, create_tag, delete_tag, list_tags, show_t
 from omnigraph.choices import GranularityWord, PreferWord
 from omnigraph.errors import OmnigraphError, UsageError
 from omnigraph.manifest.repository import Repository
-from omnigraph.manifest.snapshot import MAIN, GraphCommit
+from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.manifest.targets import HEAD, Target, find_commit, resolve
 from omnigraph.results import Commits
 from omnigraph.tabular import Tabular
@@ -49,6 +49,8 @@ class Versions(ABC):
 
     _queries: Callable[[], QueryEngine]
     """What runs its queries."""
+    _last_shown: SnapshotView | None = None
+    """The state that was asked for last; it never changes, so it is shown again."""
 
     @property
     def branches(self) -> Branches:
@@ -89,6 +91,9 @@ class Versions(ABC):
         manifest, or as it was at a moment: ``at="2026-11-15T10:00:00Z"``. It is fixed from now on
         whatever others publish, and is read with the schema that it had.
         """
+        if commit is None and tag is None and version is None and at is None:
+            # What nearly every read asks for, and all that it has to find out.
+            return self._shown(self._repository.head(MAIN if branch is None else branch).snapshot)
         clock = self._repository.clock
         target = Target.of(
             branch=branch, commit=commit, tag=tag, version=version, at=at, clock=clock
@@ -102,8 +107,14 @@ class Versions(ABC):
         return self._view(Target.parse(target))
 
     def _view(self, target: Target) -> SnapshotView:
-        snapshot = resolve(self._repository, target)
-        return SnapshotView(self._repository, snapshot, self._queries)
+        return self._shown(resolve(self._repository, target))
+
+    def _shown(self, snapshot: Snapshot) -> SnapshotView:
+        shown = self._last_shown
+        if shown is None or not shown.shows(snapshot):
+            shown = SnapshotView(self._repository, snapshot, self._queries)
+            self._last_shown = shown
+        return shown
 
     def diff(self, before: str, after: str = MAIN) -> Diff:
         """What changed from one state to another, entity by entity; both as texts of ``at``."""

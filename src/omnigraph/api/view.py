@@ -20,7 +20,7 @@ import pyarrow as pa
 from omnigraph.api.pictures import NODES_MAX, DrawnSchema, Neighbourhood
 from omnigraph.choices import EngineWord, ExportFormatWord
 from omnigraph.errors import UsageError
-from omnigraph.manifest.kept import reporting_reclaimed
+from omnigraph.manifest.kept import ReportingReclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot
 from omnigraph.output_file import cannot_open, cannot_write
@@ -51,7 +51,7 @@ class SnapshotView(Tabular):
         self._repository = repository
         self._snapshot = snapshot
         self._queries = queries
-        with reporting_reclaimed(repository, snapshot):
+        with ReportingReclaimed(repository, snapshot):
             self._schema = repository.schema(snapshot.schema_hash)
 
     @cached_property
@@ -60,6 +60,10 @@ class SnapshotView(Tabular):
         from omnigraph.query.engine import QueryEngine
 
         return self._queries() if self._queries else QueryEngine(self._repository)
+
+    def shows(self, snapshot: Snapshot) -> bool:
+        """Whether it is this very state."""
+        return self._snapshot is snapshot
 
     @property
     def branch(self) -> str:
@@ -142,7 +146,7 @@ class SnapshotView(Tabular):
                 "memory_bytes is a limit of the local engine",
                 hint="Spark's memory is a setting of its session",
             )
-        with reporting_reclaimed(self._repository, snapshot):
+        with ReportingReclaimed(self._repository, snapshot):
             if on_spark:
                 rows = self._read_on_spark(prepared.query, params, limits, spark)
             else:
@@ -184,7 +188,7 @@ class SnapshotView(Tabular):
         """How a read would run on this snapshot; see ``Graph.explain``."""
         prepared = self._engine.prepare(text, name, self._schema)
         limits = self._engine.limits(timeout_s, memory_bytes)
-        with reporting_reclaimed(self._repository, self._snapshot):
+        with ReportingReclaimed(self._repository, self._snapshot):
             return self._engine.explain(prepared, self._snapshot, params, limits, analyze=analyze)
 
     def spark(self, session: Any = None) -> SparkGraph:
@@ -311,7 +315,7 @@ class SnapshotView(Tabular):
         From the nodes that are named to what so many hops lead to, in both directions; without
         any, the first nodes and the edges among them. The result is an SVG; notebooks show it.
         """
-        with reporting_reclaimed(self._repository, self._snapshot):
+        with ReportingReclaimed(self._repository, self._snapshot):
             tables = {k: self._repository.table(p) for k, p in self._snapshot.pins.items()}
             near = Neighbourhood(self.catalog, tables)
             return near.draw(around, hops=hops, nodes_max=nodes_max)
@@ -334,7 +338,7 @@ class SnapshotView(Tabular):
     def _batches(self, graph_type: GraphType, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         pin = self._snapshot.pins.get(graph_type.table_key)
         if pin is not None:
-            with reporting_reclaimed(self._repository, self._snapshot):
+            with ReportingReclaimed(self._repository, self._snapshot):
                 yield from self._repository.table(pin).batches(columns)
 
     def _dataset(self, graph_type: GraphType) -> Dataset:

@@ -23,7 +23,7 @@ from omnigraph.branch.delta import Op, RowDelta, table_delta
 from omnigraph.branch.pace import both
 from omnigraph.branch.types import ComparedTypes, matched_types
 from omnigraph.errors import NotFoundError, UsageError
-from omnigraph.manifest.kept import reporting_reclaimed
+from omnigraph.manifest.kept import ReportingReclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
 from omnigraph.schema.catalog import Catalog, type_named
@@ -173,7 +173,7 @@ class Diff(Tabular):
         return known
 
     def _reading(self) -> AbstractContextManager[None]:
-        return reporting_reclaimed(self._repository, self.before, self.after)
+        return ReportingReclaimed(self._repository, self.before, self.after)
 
     def pins(self, pair: ComparedTypes) -> tuple[TablePin | None, TablePin | None]:
         """The versions of a type's table on both sides."""

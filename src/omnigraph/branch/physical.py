@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
+from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions, hidden
 from omnigraph.storage.tables import Table
 
 SPARSE = 16
@@ -63,13 +63,10 @@ def differing_rows(
 
 def _hidden(before: Layout, was: Fragment, after: Layout, now: Fragment) -> tuple[Offsets, Offsets]:
     """Rows of one file that only the one, only the other version shows."""
-    nothing = np.empty(0, np.int64)
     if was.deletion == now.deletion:
-        return nothing, nothing
-    shown = np.zeros((2, was.physical_rows), np.bool_)
-    for seen, live in zip(shown, (before.offsets(was), after.offsets(now)), strict=True):
-        seen[slice(None) if live is None else live] = True
-    return np.flatnonzero(shown[0] & ~shown[1]), np.flatnonzero(shown[1] & ~shown[0])
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    first, second = before.live(was), after.live(now)
+    return hidden(first, second), hidden(second, first)
 
 
 def _rows(
@@ -87,9 +84,9 @@ def _rows(
         for fragment in layout.fragments:
             if fragment.files not in cut:
                 continue
-            live = layout.offsets(fragment)
+            live = layout.live(fragment)
             offsets = cut[fragment.files]
-            places = offsets if live is None else np.searchsorted(live, offsets)
+            places = offsets if live is None else live.numbers(offsets)
             if fragment.live_rows < max(SMALL_FILE_ROWS, len(places) * SPARSE):
                 dense.append((fragment, places))
                 positions.append(starts[fragment.files] + places)

@@ -139,7 +139,10 @@ class OpenBranches:
     def known(self, name: str) -> Branch | None:
         """A branch that is open already and lives, as far as this process knows."""
         with self._opening:
-            known = self._open.get(check_branch_name(name))
+            # A name under which a branch is open was checked when it was opened.
+            known = self._open.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+            if known is None:
+                known = self._open.get(check_branch_name(name))
             return known if known is not None and not known.gone else None
 
     def living(self) -> list[Branch]:

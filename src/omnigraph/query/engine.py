@@ -100,6 +100,7 @@ class QueryEngine:
         self._embedder = embedder
         self._prepared: OrderedDict[tuple[str, str | None, str], PreparedQuery] = OrderedDict()
         self._worlds: OrderedDict[tuple[Any, ...], World] = OrderedDict()
+        self._last_world: World | None = None
         self._caches = Caches(cache_bytes, topology_files(repository.location.uri))
         self._limits = limits or Limits.of(None, None)
         self._lock = RLock()
@@ -238,11 +239,21 @@ class QueryEngine:
         profile: Profile | None,
     ) -> Run:
         guard = Guard(limits, self._repository.clock)
-        searcher = Searcher(world, values, self._embedder)
-        return Run(world, values, guard, plan.blocks, searcher, profile)
+        embedder = self._embedder
+        return Run(
+            world,
+            values,
+            guard,
+            plan.blocks,
+            lambda: Searcher(world, values, embedder),
+            profile,
+        )
 
     def _world(self, snapshot: Snapshot) -> World:
         mode = TraversalMode.chosen()
+        last = self._last_world
+        if last is not None and last.snapshot is snapshot and last.mode is mode:
+            return last
         key = (snapshot.branch, snapshot.version, snapshot.head.id, mode)
         with self._lock:
             found = self._worlds.get(key)
@@ -251,8 +262,10 @@ class QueryEngine:
                 self._worlds[key] = found
                 while len(self._worlds) > WORLDS_MAX:
                     self._worlds.popitem(last=False)
+                    self._caches.kept.forget_views()
             else:
                 self._worlds.move_to_end(key)
+            self._last_world = found
             return found
 
     def _plan(self, prepared: PreparedQuery, body: typed.Read, world: World) -> QueryPlan:

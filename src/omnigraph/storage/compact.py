@@ -35,7 +35,7 @@ from omnigraph.storage.indexing import (
 )
 from omnigraph.storage.layout import FILE_FORMAT, Fragment
 from omnigraph.storage.namespace import StagingNamespace
-from omnigraph.storage.row_changes import identify
+from omnigraph.storage.row_changes import LARGE_ROWS, identify, without_files
 from omnigraph.storage.rows import RowIds
 from omnigraph.storage.tables import Table, is_blob
 
@@ -165,6 +165,11 @@ class Fold(Rework):
         )
         identify(new, _row_ids(current, self.group))
         table.memory.seed(StagedFiles(fragments=tuple(new), rows=rows), names)
+        if not table.is_remote and table.layout.row_count >= LARGE_ROWS:
+            # A rewrite looks through all row ids of the table. No index covers these files, so
+            # nothing has to be told that they go on in another one.
+            current = space.commit(current, without_files(self.group))
+            return space.commit(current, LanceOperation.Append(list(new)))
         for number, fragment in enumerate(new, _fresh_id(current)):
             fragment.id = number
         operation = LanceOperation.Rewrite([LanceOperation.RewriteGroup(old, new)], [])

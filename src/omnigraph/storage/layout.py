@@ -56,10 +56,66 @@ def path_of(file: Any) -> str:
     return vars(file).get("_path") or str(file.path)
 
 
+class LiveRows:
+    """The rows of one fragment that deletions have left.
+
+    Known by those that are gone, as a rule a few of very many: to follow a write costs what has
+    gone, not what is there. Either form is made from the other when it is asked for.
+    """
+
+    def __init__(
+        self, physical_rows: int, *, gone: Offsets | None = None, offsets: Offsets | None = None
+    ) -> None:
+        self._physical_rows = physical_rows
+        self._gone = gone
+        self._offsets = offsets
+
+    @property
+    def gone(self) -> Offsets:
+        """Places of the rows that are gone, ascending."""
+        if self._gone is None:
+            left = np.ones(self._physical_rows, np.bool_)
+            left[self.offsets] = False
+            self._gone = np.flatnonzero(left)
+        return self._gone
+
+    @property
+    def offsets(self) -> Offsets:
+        """Places of the rows that are left, ascending."""
+        if self._offsets is None:
+            gone = self._gone if self._gone is not None else np.empty(0, np.int64)
+            self._offsets = np.delete(np.arange(self._physical_rows, dtype=np.int64), gone)
+        return self._offsets
+
+    def numbers(self, offsets: Offsets) -> Positions:
+        """How many live rows stand before each of some live rows."""
+        return offsets - np.searchsorted(self.gone, offsets)
+
+    def offsets_at(self, numbers: Positions) -> Offsets:
+        """The inverse of ``numbers``."""
+        before = self.gone - np.arange(len(self.gone))
+        return numbers + np.searchsorted(before, numbers, side="right")
+
+    def without(self, offsets: Offsets) -> LiveRows:
+        """What is left when these go, too."""
+        return LiveRows(self._physical_rows, gone=np.union1d(self.gone, offsets))
+
+    def has(self, other: LiveRows | None) -> bool:
+        """Whether every row that is left for another (None: all of the file) is left here."""
+        return not len(hidden(other, self))
+
+
+def hidden(shown: LiveRows | None, by: LiveRows | None) -> Offsets:
+    """Rows of a file that one shows and another does not; None shows all of them."""
+    if by is None or by is shown:
+        return np.empty(0, np.int64)
+    return by.gone if shown is None else np.setdiff1d(by.gone, shown.gone, assume_unique=True)
+
+
 class Layout:
     """The fragments of one table version, in storage order."""
 
-    def __init__(self, fragments: Sequence[Fragment], live: Callable[[Fragment], Offsets]) -> None:
+    def __init__(self, fragments: Sequence[Fragment], live: Callable[[Fragment], LiveRows]) -> None:
         self.fragments = tuple(fragments)
         self._live = live
 
@@ -75,9 +131,14 @@ class Layout:
     def row_count(self) -> int:
         return int(self.starts[-1])
 
-    def offsets(self, fragment: Fragment) -> Offsets | None:
-        """Live offsets of a fragment; None when nothing of it was deleted."""
+    def live(self, fragment: Fragment) -> LiveRows | None:
+        """The live rows of a fragment; None when nothing of it was deleted."""
         return self._live(fragment) if fragment.deletion is not None else None
+
+    def offsets(self, fragment: Fragment) -> Offsets | None:
+        """The same, all of them by their places."""
+        live = self.live(fragment)
+        return None if live is None else live.offsets
 
     @cached_property
     def _by_id(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -93,10 +154,10 @@ class Layout:
         which = order[np.searchsorted(ids, addresses >> OFFSET_BITS)]
         offsets = addresses & OFFSET_MASK
         for number in np.unique(which):
-            live = self.offsets(self.fragments[number])
+            live = self.live(self.fragments[number])
             if live is not None:
                 mine = which == number
-                offsets[mine] = np.searchsorted(live, offsets[mine])
+                offsets[mine] = live.numbers(offsets[mine])
         return self.starts[which] + offsets
 
     def addresses_at(self, positions: Positions) -> Addresses:
@@ -104,24 +165,38 @@ class Layout:
         which = np.searchsorted(self.starts, positions, side="right") - 1
         offsets = positions - self.starts[which]
         for number in np.unique(which):
-            live = self.offsets(self.fragments[number])
+            live = self.live(self.fragments[number])
             if live is not None:
                 mine = which == number
-                offsets[mine] = live[offsets[mine]]
+                offsets[mine] = live.offsets_at(offsets[mine])
         ids = np.fromiter((f.id for f in self.fragments), np.int64, count=len(self.fragments))
         return (ids[which] << OFFSET_BITS) | offsets
 
-    def live_without(self, removed: Positions) -> dict[int, Offsets]:
-        """Live offsets of the fragments that lose rows, by id, when these positions are gone."""
+    def shown(self, addresses: Addresses) -> Addresses:
+        """Those of some rows of its fragments that are not gone."""
+        left = np.ones(len(addresses), np.bool_)
+        owners = addresses >> OFFSET_BITS
+        ids, order = self._by_id
+        for number in order[np.searchsorted(ids, np.unique(owners))].tolist():
+            fragment = self.fragments[number]
+            live = self.live(fragment)
+            if live is not None:
+                mine = owners == fragment.id
+                left[mine] = ~np.isin(addresses[mine] & OFFSET_MASK, live.gone)
+        return addresses[left]
+
+    def live_without(self, removed: Positions) -> dict[int, LiveRows]:
+        """Live rows of the fragments that lose some, by id, when these positions are gone."""
         addresses = self.addresses_at(removed)
         owners = addresses >> OFFSET_BITS
-        live: dict[int, Offsets] = {}
+        live: dict[int, LiveRows] = {}
         for number in np.unique(np.searchsorted(self.starts, removed, side="right") - 1):
             fragment = self.fragments[number]
             gone = addresses[owners == fragment.id] & OFFSET_MASK
-            known = self.offsets(fragment)
-            before = np.arange(fragment.physical_rows) if known is None else known
-            live[fragment.id] = np.delete(before, np.searchsorted(before, gone))
+            known = self.live(fragment)
+            none = np.empty(0, np.int64)
+            before = LiveRows(fragment.physical_rows, gone=none) if known is None else known
+            live[fragment.id] = before.without(gone)
         return live
 
     def addresses(self, fragment: Fragment) -> Addresses:

@@ -26,6 +26,7 @@ from omnigraph.storage.layout import (
     Addresses,
     Fragment,
     Layout,
+    LiveRows,
     Offsets,
     Positions,
 )
@@ -108,6 +109,11 @@ def deletion(dataset: LanceDataset, addresses: Addresses) -> Any:
     return _deleted(*marked(dataset, addresses))
 
 
+def without_files(fragments: Sequence[int]) -> Any:
+    """The operation that takes whole fragments out of a table."""
+    return _deleted([], list(fragments))
+
+
 def _deleted(kept: list[Any], empty: list[int]) -> Any:
     return LanceOperation.Delete(
         updated_fragments=kept, deleted_fragment_ids=empty, predicate=_PREDICATE
@@ -132,9 +138,9 @@ def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list
     return kept, [p[0] for p, fragment in zip(parts, found, strict=True) if fragment is None]
 
 
-def live_offsets(
+def live_rows(
     dataset: LanceDataset, fragment: Fragment, read: Callable[[str], bytes | None]
-) -> Offsets:
+) -> LiveRows:
     """The rows of a fragment that are left: from the file that names the others.
 
     A file in the encoding for very many is left to Lance, which goes through the fragment.
@@ -143,16 +149,17 @@ def live_offsets(
     content = read(name) if name is not None and name.endswith(".arrow") else None
     if content is not None:
         rows = pa.ipc.open_file(pa.BufferReader(content)).read_all()
-        gone = rows.column(0).to_numpy().astype(np.int64)
+        gone = np.sort(rows.column(0).to_numpy().astype(np.int64))
         if fragment.physical_rows - len(gone) == fragment.live_rows:
-            return np.delete(np.arange(fragment.physical_rows, dtype=np.int64), gone)
+            return LiveRows(fragment.physical_rows, gone=gone)
     addresses = dataset.scanner(
         columns=[],
         with_row_address=True,
         fragments=[dataset.get_fragment(fragment.id)],
         scan_in_order=True,
     ).to_table()["_rowaddr"]
-    return addresses.to_numpy().astype(np.int64) & OFFSET_MASK
+    offsets = addresses.to_numpy().astype(np.int64) & OFFSET_MASK
+    return LiveRows(fragment.physical_rows, offsets=offsets)
 
 
 def by_fragment(addresses: Addresses) -> Iterator[tuple[int, Offsets]]:

@@ -150,7 +150,7 @@ class TableStore:
         for files in files_of(changes) if moves is None else moves.added:
             table.memory.seed(files, seeded_columns(files.rows, schema))
         if moves is not None and base is not None:
-            table.memory.follow(base.memory, base.row_count, moves.gone, moves.added)
+            table.memory.follow(base.memory, moves.gone, moves.added)
         return staged
 
     def foreseen(
@@ -210,7 +210,7 @@ class TableStore:
             staged = self._named(path, writes[-1][0], current, space, base.since)
             for files in moves.added:
                 staged.table.memory.seed(files, seeded_columns(files.rows, schema))
-            staged.table.memory.follow(on.memory, on.row_count, moves.gone, moves.added)
+            staged.table.memory.follow(on.memory, moves.gone, moves.added)
             return staged
 
         length = len(writes) if self._location.is_local else REMOTE_CHAIN

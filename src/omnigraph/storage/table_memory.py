@@ -22,9 +22,10 @@ from lance import LanceDataset
 
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions, path_of
+from omnigraph.storage.layout import Fragment, Layout, LiveRows, Positions, hidden, path_of
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.row_changes import live_offsets
+from omnigraph.storage.row_changes import live_rows
+from omnigraph.storage.searches import AskedIndex
 
 SEED_ROWS_MAX = 10_000
 """Rows of a write up to which its key columns are put into the column cache right away."""
@@ -44,7 +45,9 @@ class TableMemory:
         self._objects = objects
         self._known: dict[str, pa.ChunkedArray] = {}
         """Whole columns of this version, while they are small enough to keep."""
-        self._live: dict[int, Offsets] = {}
+        self.asked: AskedIndex | None = None
+        """What indexes are asked through: this version, or one that it came from."""
+        self._live: dict[int, LiveRows] = {}
         """Live rows of fragments that have deletions."""
         self._older: tuple[Fragment, ...] = ()
         """The fragments that this version has from its base, if it only gained some."""
@@ -58,12 +61,12 @@ class TableMemory:
         """Where the rows lie; from metadata alone, but for files that say what was deleted."""
         newer = self._dataset.get_fragments()[len(self._older) :]
         fragments = (*self._older, *(Fragment.of(f.metadata) for f in newer))
-        return Layout(fragments, self._live_offsets)
+        return Layout(fragments, self._live_rows)
 
-    def _live_offsets(self, fragment: Fragment) -> Offsets:
+    def _live_rows(self, fragment: Fragment) -> LiveRows:
         if fragment.id not in self._live:
             with translated(f"reading deletions of {self._path}", referenced=True):
-                self._live[fragment.id] = live_offsets(self._dataset, fragment, self._deletions)
+                self._live[fragment.id] = live_rows(self._dataset, fragment, self._deletions)
         return self._live[fragment.id]
 
     def _deletions(self, name: str) -> bytes | None:
@@ -114,7 +117,7 @@ class TableMemory:
 
     def _cached(self, fragment: Fragment, name: str) -> pa.ChunkedArray | None:
         part = self._cache.get(fragment.files, self.column_id(name))
-        return part.narrowed(self.layout.offsets(fragment)) if part is not None else None
+        return part.narrowed(self.layout.live(fragment)) if part is not None else None
 
     def _read_columns(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         parts = self.fragment_columns(self.layout.fragments, names)
@@ -142,23 +145,21 @@ class TableMemory:
             part = table.slice(row, fragment.live_rows)
             row += part.num_rows
             columns[fragment.id] = list(part.columns)
-            offsets = self.layout.offsets(fragment)
+            live = self.layout.live(fragment)
             for name, column in zip(names, part.columns, strict=True):
-                kept = ColumnPart(values=column, offsets=offsets)
+                kept = ColumnPart(values=column, live=live)
                 self._cache.put(fragment.files, self.column_id(name), kept)
         return columns
 
     # -- staging ---------------------------------------------------------------------------------
 
-    def follow(
-        self, base: TableMemory, row_count: int, gone: Positions, added: Sequence[StagedFiles]
-    ) -> None:
+    def follow(self, base: TableMemory, gone: Positions, added: Sequence[StagedFiles]) -> None:
         """Know what ``base`` knew without the rows that went and with those that came.
 
         So a warm writer reads nothing of its own back: its next check costs the same whatever the
-        number of fragments. ``row_count`` is that of the base.
+        number of fragments.
         """
-        self._names = base._names
+        self.asked, self._names = base.asked, base._names
         if len(gone):
             self._live = base._live | base.layout.live_without(gone)
         elif "layout" in vars(base):
@@ -167,11 +168,8 @@ class TableMemory:
         tables = [files.rows for files in added]
         if len(gone) > REMOVED_KNOWN_MAX or any(rows is None for rows in tables):
             return
-        edges = [-1, *gone.tolist(), row_count]
         for name, column in base._known.items():
-            chunks: list[pa.Array] = []
-            for before, after in pairwise(edges):
-                chunks += column.slice(before + 1, after - before - 1).chunks
+            chunks = without_rows(column, gone).chunks
             for rows in tables:
                 chunks += rows[name].chunks if rows is not None else []
             self._known[name] = few_chunks([c for c in chunks if len(c)], column.type)
@@ -179,11 +177,13 @@ class TableMemory:
     def follow_files(self, base: TableMemory) -> None:
         """Know what ``base`` knew of the same rows in the same order, which lie in other files."""
         self._known, self._names = dict(base._known), base._names
+        self.asked = base.asked
 
     def share(self, same: TableMemory) -> None:
         """Know what another handle of the same version knows."""
         self._known, self._live = dict(same._known), dict(same._live)
         self._names, self._older = same._names, same._older
+        self.asked = same.asked
 
     def seed(self, files: StagedFiles, names: Sequence[str]) -> None:
         """Remember key columns of rows this process wrote itself, so they are not read back."""
@@ -196,7 +196,7 @@ class TableMemory:
             key = tuple(path_of(file) for file in fragment.files)
             for name in names:
                 column = self.column_id(name)
-                self._cache.put(key, column, ColumnPart(values=part[name], offsets=None))
+                self._cache.put(key, column, ColumnPart(values=part[name], live=None))
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -225,28 +225,22 @@ class ColumnPart:
     """A column of one fragment as it was read."""
 
     values: pa.ChunkedArray
-    offsets: Offsets | None
+    live: LiveRows | None
     """The rows it has; None for all rows of the files."""
 
     @property
     def nbytes(self) -> int:
         own = PART_BYTES + self.values.nbytes
-        return own if self.offsets is None else own + self.offsets.nbytes
+        return own if self.live is None else own + self.live.gone.nbytes
 
-    def narrowed(self, live: Offsets | None) -> pa.ChunkedArray | None:
+    def narrowed(self, live: LiveRows | None) -> pa.ChunkedArray | None:
         """The values of the live rows; None if some of them were never read."""
-        if live is None:
-            return self.values if self.offsets is None else None
-        if self.offsets is None:
-            return self.values.take(pa.array(live))
-        if len(self.offsets) == len(live):
-            return self.values if np.array_equal(self.offsets, live) else None
-        places = np.searchsorted(self.offsets, live)
-        if len(places) and (places[-1] >= len(self.offsets)):
+        if self.live is not None and not self.live.has(live):
             return None
-        if not np.array_equal(self.offsets[places], live):
-            return None
-        return self.values.take(pa.array(places))
+        gone = hidden(self.live, live)
+        if not len(gone):
+            return self.values
+        return without_rows(self.values, gone if self.live is None else self.live.numbers(gone))
 
 
 class ColumnCache:
@@ -300,6 +294,16 @@ def seeded_columns(rows: pa.Table | None, schema: pa.Schema) -> list[str]:
         for field in schema
         if field.name in SYSTEM_COLUMNS or (small and field.type != pa.large_binary())
     ]
+
+
+def without_rows(column: pa.ChunkedArray, gone: Positions) -> pa.ChunkedArray:
+    """A column without some of its rows; nothing is copied where those are few."""
+    if len(gone) > REMOVED_KNOWN_MAX:
+        return column.take(pa.array(np.delete(np.arange(len(column)), gone)))
+    chunks: list[pa.Array] = []
+    for before, after in pairwise([-1, *gone.tolist(), len(column)]):
+        chunks += column.slice(before + 1, after - before - 1).chunks
+    return few_chunks(chunks, column.type)
 
 
 def few_chunks(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.ChunkedArray:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +20,21 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 
 from omnigraph.arrow.sets import among, true_at
-from omnigraph.errors import InternalError
+from omnigraph.errors import CorruptionError, InternalError, NotFoundError
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import Fragment, Layout, Positions, data_files, index_folders
+from omnigraph.storage.layout import (
+    Addresses,
+    Fragment,
+    Layout,
+    Positions,
+    data_files,
+    index_folders,
+)
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.namespace import StagingNamespace, Succession
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.rows import READERS_MAX, is_blob, read_rows
+from omnigraph.storage.searches import AskedIndex, IndexParts, search
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -35,6 +45,10 @@ PIECE_ROWS = 1 << 18
 """Rows of a large column that are looked through at once."""
 REMEMBERED_MAX = 10_000
 """Ids whose positions are remembered once they were looked up."""
+ANSWERS_MAX = 1_000
+ANSWER_VALUES_MAX = 16
+ANSWER_ROWS_MAX = 1_000
+"""Small answers of indexes are remembered: so many of so few values and rows."""
 FOUND_VALUES_MAX = 10_000
 """Up to so many values are looked up in an index; for more the whole column is read."""
 
@@ -72,6 +86,8 @@ class Table:
         self.succession = Succession()
         self._found: dict[str, int] = {}
         """Positions of single ids that were looked up."""
+        self._answers: dict[tuple[Any, ...], Positions] = {}
+        """Where rows stand that an index was asked for, by column and values."""
         self._found_at: dict[int, str] = {}
         """The same the other way round."""
 
@@ -183,27 +199,60 @@ class Table:
             known = [self._found.get(name) for name in values.to_pylist()]
             if None not in known:
                 return np.unique(np.array(known, np.int64))
+        if len(values) > ANSWER_VALUES_MAX:
+            return self._asked_of_index(column, values)
+        # A write asks what is there, and its check asks again.
+        question = (column, *values.to_pylist())
+        answer = self._answers.get(question)
+        if answer is None:
+            answer = self._asked_of_index(column, values)
+            if len(answer) <= ANSWER_ROWS_MAX and len(self._answers) < ANSWERS_MAX:
+                self._answers[question] = answer
+        return answer
+
+    def _asked_of_index(self, column: str, values: pa.Array) -> Positions:
         covered = self.indexed_fragments.get(column, frozenset())
         layout = self.layout
-        known = [f.id for f in layout.fragments if f.id in covered]
+        known = [f for f in layout.fragments if f.id in covered]
         found = [np.empty(0, np.int64)]
         if known:
-            rows = self.where(pc.field(column).isin(values), (), fragments=known)
-            addresses = rows["_rowaddr"].to_numpy().astype(np.int64)
-            found.append(layout.positions(addresses))
+            found.append(layout.positions(self._addresses_by_index(column, values, known)))
         later = [
             (f, s)
             for f, s in zip(layout.fragments, layout.starts, strict=False)
             if f.id not in covered
         ]
-        columns = self.fragment_columns([f for f, _ in later], (column,))
-        for (_, start), (part,) in zip(later, columns, strict=True):
-            mask = among(part, values).to_numpy(zero_copy_only=False)
-            found.append(np.flatnonzero(mask) + start)
+        if later:
+            columns = self.fragment_columns([f for f, _ in later], (column,))
+            kind = self.dataset.schema.field(column).type
+            chunks = [chunk for (part,) in columns for chunk in part.chunks]
+            # All of them at once: each pass costs more than the few rows of one file.
+            places = true_at(among(pa.chunked_array(chunks, kind), values))
+            before = np.cumsum([0, *(f.live_rows for f, _ in later)])
+            number = np.searchsorted(before, places, side="right") - 1
+            starts = np.fromiter((start for _, start in later), np.int64, len(later))
+            found.append(places - before[number] + starts[number])
         positions = np.sort(np.concatenate(found))
         if column == "id" and len(values) == len(positions) == 1:
             self.remember(values.to_pylist(), positions)
         return positions
+
+    def _addresses_by_index(
+        self, column: str, values: pa.Array, known: Sequence[Fragment]
+    ) -> Addresses:
+        """Rows that an index finds in the files that it covers."""
+        asked, index = self.memory.asked, self._value_indexes[column]
+        if asked is not None and asked.answers(column, index, known):
+            # A file of an older version may be gone by now; then it is asked no more.
+            with suppress(CorruptionError, NotFoundError):
+                return self.layout.shown(asked.find(column, values, known))
+        asked = AskedIndex(
+            dataset=self.dataset,
+            indexes=self._value_indexes,
+            files={f.id: f.files for f in self.layout.fragments},
+        )
+        self.memory.asked = asked
+        return asked.find(column, values, known)
 
     def remember(self, ids: Iterable[str], positions: Positions) -> None:
         """Know the positions of some ids, so that neither is read again."""
@@ -249,15 +298,7 @@ class Table:
         self, condition: pc.Expression, columns: Sequence[str], *, fragments: Sequence[int] = ()
     ) -> pa.Table:
         """Rows that Lance finds for a typed condition, with their addresses in ``_rowaddr``."""
-        with translated(f"searching {self.name.path}", referenced=True):
-            some = [self.dataset.get_fragment(f) for f in fragments]
-            return self.dataset.scanner(
-                columns=list(columns),
-                filter=condition,
-                fragments=some or None,
-                with_row_address=True,
-                scan_in_order=True,
-            ).to_table()
+        return search(self.dataset, condition, columns, fragments)
 
     def among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Rows whose ``column`` is one of ``values``, with their addresses in ``_rowaddr``."""
@@ -310,13 +351,22 @@ class Table:
     @cached_property
     def indexed_fragments(self) -> Mapping[str, frozenset[int]]:
         """The fragments that an index for single values covers, by its column."""
-        found: dict[str, frozenset[int]] = {}
+        return {
+            name: frozenset[int]().union(*parts.values())
+            for name, parts in self._value_indexes.items()
+        }
+
+    @cached_property
+    def _value_indexes(self) -> Mapping[str, IndexParts]:
+        found: dict[str, dict[str, frozenset[int]]] = {}
         with translated(f"reading indexes of {self.name.path}", referenced=True):
             for index in self.dataset.describe_indices():
                 if index.index_type.upper() == "BTREE":
-                    covered = [part.fragment_ids for part in index.segments]
+                    parts = {
+                        str(part.uuid): frozenset(part.fragment_ids) for part in index.segments
+                    }
                     for name in index.field_names:
-                        found[name] = found.get(name, frozenset()).union(*covered)
+                        found.setdefault(name, {}).update(parts)
         return found
 
     @property

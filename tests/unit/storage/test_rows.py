@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from omnigraph.storage import rows as module
 from omnigraph.storage.layout import Fragment, Layout
-from omnigraph.storage.row_changes import live_offsets
+from omnigraph.storage.row_changes import live_rows
 from omnigraph.storage.rows import read_rows, row_ids
 from support.examples import examples
 
@@ -74,7 +74,7 @@ def _delete(dataset: lance.LanceDataset, fragment: lance.LanceFragment, offsets:
 
 def layout_of(dataset: lance.LanceDataset) -> Layout:
     fragments = [Fragment.of(f.metadata) for f in dataset.get_fragments()]
-    return Layout(fragments, lambda f: live_offsets(dataset, f, lambda _: None))
+    return Layout(fragments, lambda f: live_rows(dataset, f, lambda _: None))
 
 
 @pytest.mark.parametrize("fraction", [0, ROWS], ids=["picked", "scanned"])

@@ -30,7 +30,7 @@ from omnigraph.branch.feed.tokens import (
     rejected,
 )
 from omnigraph.errors import ErrorKind, NotFoundError, UsageError
-from omnigraph.manifest.kept import reporting_reclaimed
+from omnigraph.manifest.kept import ReportingReclaimed
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, ManifestPlace, Snapshot
 from omnigraph.manifest.targets import Target, commit_named, find_commit
@@ -175,7 +175,7 @@ class FeedReader:
         room, offset = Room(size), token.offset if token is not None else 0
         with (
             reporting_gaps(self._lineage, commit=commit),
-            reporting_reclaimed(self.repository, before, after),
+            ReportingReclaimed(self.repository, before, after),
         ):
             lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
         following = BlockToken(
@@ -307,7 +307,7 @@ class FeedReader:
 
     def _schema(self, snapshot: Snapshot) -> Callable[[], Catalog]:
         def read() -> Catalog:
-            with reporting_reclaimed(self.repository, snapshot):
+            with ReportingReclaimed(self.repository, snapshot):
                 return self.repository.schema(snapshot.schema_hash).catalog
 
         return read
@@ -323,7 +323,7 @@ class FeedReader:
                 break
             with (
                 reporting_gaps(self._lineage, cursor=request.cursor, commit=commit),
-                reporting_reclaimed(self.repository, before, after),
+                ReportingReclaimed(self.repository, before, after),
             ):
                 lines, is_last = self._blocks.lines(before, after, chosen, offset, room)
                 schema = self._blocks.schema(before, after, chosen, offset)

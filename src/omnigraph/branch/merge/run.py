@@ -42,7 +42,7 @@ from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema
 from omnigraph.branch.merge.tables import MergePlan, Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
-from omnigraph.manifest.kept import reporting_reclaimed
+from omnigraph.manifest.kept import ReportingReclaimed
 from omnigraph.manifest.refs import check_branch_name
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import MAIN, GraphCommit, Snapshot, TableChange
@@ -155,7 +155,7 @@ class ThreeWay:
             changes = Diff(self._repository, ours, self.theirs).counts
             return Adoption(snapshot=self.theirs, changes=changes)
         self.prepared = replace(self.prepared, outcome=MergeOutcome.MERGED)
-        with reporting_reclaimed(self._repository, self.theirs, *bases):
+        with ReportingReclaimed(self._repository, self.theirs, *bases):
             return self._three_way(txn, bases)
 
     def _bases(self, ours: Snapshot) -> tuple[Snapshot, ...]:

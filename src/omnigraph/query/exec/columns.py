@@ -10,7 +10,7 @@ touch each distinct text once.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
@@ -44,6 +44,7 @@ FETCH_COST = 16_000
 FETCHED_ROW_COST = 8
 """Rows that a scan reads while one single row is decoded."""
 FEW_ROWS = 2_000
+VIEWS_MAX = 512
 
 T = TypeVar("T")
 
@@ -103,7 +104,35 @@ class KeptColumn:
         self.bytes_max = cache_bytes() if bytes_max is None else bytes_max
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
+        self._views: dict[Hashable, tuple[Any, Sequence[Hashable]]] = {}
         self._lock = RLock()
+
+    def view(self, key: Hashable) -> Any:
+        """What was put beside the kept values under a key; None after anything had to go."""
+        found = self._views.get(key)
+        return None if found is None else found[0]
+
+    def add_view(self, key: Hashable, value: object, of: Sequence[Hashable]) -> None:
+        """Put something beside the values that it refers to; it has no memory of its own.
+
+        It is dropped before any value goes, and until then these values count as used.
+        """
+        with self._lock:
+            if len(self._views) >= VIEWS_MAX:
+                self._drop_views()
+            self._views[key] = value, of
+
+    def forget_views(self) -> None:
+        """Drop them: some belong to a state that is not read any more."""
+        with self._lock:
+            self._drop_views()
+
+    def _drop_views(self) -> None:
+        for _, of in self._views.values():
+            for key in of:
+                if key in self._entries:
+                    self._entries.move_to_end(key)
+        self._views = {}
 
     def get(self, key: Hashable) -> Any:
         """What is kept under the key, or None."""
@@ -123,6 +152,8 @@ class KeptColumn:
         bytes_ = size(made)
         if bytes_ <= self.bytes_max:
             with self._lock:
+                if self._bytes + bytes_ > self.bytes_max:
+                    self._drop_views()
                 if key not in self._entries:
                     self._entries[key] = (made, bytes_)
                     self._bytes += bytes_

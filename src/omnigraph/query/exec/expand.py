@@ -15,8 +15,9 @@ from omnigraph.query.exec.frame import EXACT, EdgeBinding, Frame, Index, Mask, N
 from omnigraph.query.exec.limits import Guard
 from omnigraph.query.exec.world import EdgeTable
 from omnigraph.query.plan.nodes import Close, Degrees, Expand
-from omnigraph.query.topology.adjacency import TARGET_MASK, Adjacency
+from omnigraph.query.topology.adjacency import TARGET_MASK
 from omnigraph.query.topology.edges import Side
+from omnigraph.query.topology.overlay import AnyAdjacency
 from omnigraph.query.topology.vertices import Vertices
 from omnigraph.storage.layout import Addresses
 
@@ -24,7 +25,7 @@ FEW_ORIGINS = 32
 DENSE_PART = 4
 """From a fourth of all origins on, counting over all edges beats following some."""
 
-Neighbours = Callable[[Vertices], Adjacency]
+Neighbours = Callable[[Vertices], AnyAdjacency]
 """An adjacency with at least the edges of these origins."""
 
 
@@ -66,8 +67,8 @@ def _from_few(
     adjacency = edges.adjacency(direction, origins, per_edge=False)
     ranges = [adjacency.range_of(origin) for origin in origins.tolist()]
     guard.check_rows(sum(last - first for first, last in ranges), 1, where)
-    parts = [adjacency.keys[first:last] for first, last in ranges]
-    return (parts[0] if len(parts) == 1 else _joined(parts)) & TARGET_MASK
+    parts = [adjacency.span(first, last) for first, last in ranges]
+    return parts[0] if len(parts) == 1 else _joined(parts)
 
 
 def _kept(frame: Frame, step: Expand) -> Frame:
@@ -85,14 +86,14 @@ def arrivals(frame: Frame, step: Expand, edges: EdgeTable) -> Frame | None:
         return None
     origins = frame.node(step.origin).vertices
     adjacency = edges.adjacency(step.direction, origins, per_edge=False)
-    if adjacency.pointers is None:
+    if adjacency.vertex_count is None:
         return None
     setting_out = np.bincount(
-        origins[origins >= 0], weights=frame.weights, minlength=len(adjacency.pointers) - 1
+        origins[origins >= 0], weights=frame.weights, minlength=adjacency.vertex_count
     )
     if frame.weights is None and frame.length == origin.row_count and (setting_out <= 1).all():
         counts = adjacency.arrivals
-    elif setting_out.sum() * len(adjacency.keys) < EXACT:
+    elif setting_out.sum() * adjacency.size < EXACT:
         counts = adjacency.arrivals_from(setting_out)
     else:
         return None
@@ -138,17 +139,17 @@ def _one_hop(
     where: str,
     *,
     per_edge: bool,
-) -> tuple[Index, Vertices, Index, Adjacency]:
+) -> tuple[Index, Vertices, Index, AnyAdjacency]:
     adjacency = edges.adjacency(direction, origins, per_edge=per_edge)
     if len(origins) == 1:
         first, last = adjacency.range_of(int(origins[0]))
         guard.check_rows(last - first, len(frame.bindings) + 1, where)
-        reached = adjacency.keys[first:last] & TARGET_MASK
+        reached = adjacency.span(first, last)
         return np.zeros(len(reached), np.int64), reached, np.arange(first, last), adjacency
     starts, counts = adjacency.ranges(origins)
     guard.check_rows(int(counts.sum()), len(frame.bindings) + 1, where)
     index, places = _spread(starts, counts)
-    return index, adjacency.keys[places] & TARGET_MASK, places, adjacency
+    return index, adjacency.reached(places), places, adjacency
 
 
 def _edges_of(
@@ -158,9 +159,10 @@ def _edges_of(
     index, reached, places, adjacency = _one_hop(
         origins, edges, direction, guard, frame, where, per_edge=True
     )
-    if adjacency.addresses is None:
+    addresses = adjacency.addresses_at(places)
+    if addresses is None:
         raise InternalError("edges without addresses")
-    return index, reached, adjacency.addresses[places]
+    return index, reached, addresses
 
 
 def _spread(starts: Index, counts: Index) -> tuple[Index, Index]:
@@ -182,7 +184,7 @@ def _many_hops(
     unique, row_of = np.unique(origins, return_inverse=True)
     unique_present = unique >= 0
 
-    def neighbours(some: Vertices) -> Adjacency:
+    def neighbours(some: Vertices) -> AnyAdjacency:
         return edges.adjacency(step.direction, some, per_edge=False)
 
     search = _Search(unique, unique_present, neighbours, guard, len(frame.bindings), where)
@@ -229,7 +231,7 @@ class _Search:
             begins, counts = adjacency.ranges(frontier)
             self._guard.check_rows(int(counts.sum()), self._columns + 1, self._where)
             index, places = _spread(begins, counts)
-            reached = adjacency.keys[places] & TARGET_MASK
+            reached = adjacency.reached(places)
             if distance == 1 == low:
                 loops = reached == frontier[index]
                 found_starts.append(starts[index[loops]])

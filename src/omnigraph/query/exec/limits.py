@@ -100,6 +100,11 @@ class Guard:
             None if limits.timeout_s is None else clock.monotonic_s() + limits.timeout_s
         )
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether time can run out."""
+        return self._deadline is not None
+
     def check_time(self, where: str) -> None:
         """Raise if time is up."""
         if self._deadline is not None and self._clock.monotonic_s() > self._deadline:
@@ -116,7 +121,8 @@ class Guard:
 
     def check_bytes(self, needed: int, rows: int, where: str) -> None:
         """Raise if rows that need so much would not fit."""
-        self.check_time(where)
+        if self._deadline is not None:
+            self.check_time(where)
         if needed > self._limits.memory_bytes:
             raise LimitError(
                 f"{where} would make {rows:,} rows (about {_human(needed)}); "

@@ -21,6 +21,11 @@ SortKey = npt.NDArray[Any]
 CUT = 4
 """A limit below a fourth of the rows cuts by the first key before the rest is sorted."""
 
+COUNTED_MIN = 1_000
+"""Fewer numbers are sorted in no time."""
+COUNTED_BITS_MAX = 48
+"""Numbers further apart would take more passes than comparing them is worth."""
+
 
 def downwards(key: typed.OrderKey) -> bool:
     """Scores are best first: a distance upwards, every other one downwards."""
@@ -108,11 +113,35 @@ def order_rows(
 
 
 def _lexsort(keys: Sequence[SortKey], length: int) -> Index:
-    if not keys:
-        return np.arange(length)
-    if len(keys) == 1:
-        return np.argsort(keys[0], kind="stable")
-    return np.lexsort(tuple(reversed(keys)))
+    order: Index | None = None
+    # From the last key to the first: what a stable sort finds equal stays as it was.
+    for key in reversed(keys):
+        step = stable_order(key if order is None else key[order])
+        order = step if order is None else order[step]
+    return np.arange(length) if order is None else order
+
+
+def stable_order(key: SortKey) -> Index:
+    """Places in ascending order, equal values as they stand.
+
+    NumPy sorts numbers of 16 bits by counting, and all others by comparing: one to three passes
+    over parts of 16 bits take an eighth to a half of the time.
+    """
+    if len(key) < COUNTED_MIN or key.dtype.kind not in "iu":
+        return np.argsort(key, kind="stable")
+    if (key[1:] >= key[:-1]).all():
+        return np.arange(len(key))
+    low = int(key.min())
+    bits = (int(key.max()) - low).bit_length()
+    if bits > COUNTED_BITS_MAX:
+        return np.argsort(key, kind="stable")
+    wide = key.astype(np.uint64 if key.dtype.kind == "u" else np.int64) - low
+    order: Index | None = None
+    for shift in range(0, bits, 16):
+        part = (wide >> shift).astype(np.uint16)
+        step = np.argsort(part if order is None else part[order], kind="stable")
+        order = step if order is None else order[step]
+    return np.arange(len(key)) if order is None else order
 
 
 def _cut(key: SortKey, limit: int) -> Index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,6 +41,26 @@ def value_type(kind: typed.ValueType, catalog: Catalog) -> pa.DataType:
 def result_schema(outputs: Sequence[typed.Output], catalog: Catalog) -> pa.Schema:
     """The columns of a result."""
     return pa.schema([pa.field(o.name, value_type(o.type, catalog)) for o in outputs])
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ResultColumns:
+    """The columns of a result, and where they come from."""
+
+    outputs: tuple[typed.Output, ...]
+    schema: pa.Schema
+    stored: tuple[typed.Prop, ...] | None
+    """The property that each output is; None if one is anything else."""
+
+    @staticmethod
+    def of(outputs: tuple[typed.Output, ...], catalog: Catalog) -> ResultColumns:
+        """What these outputs are."""
+        stored = tuple(o.value for o in outputs if isinstance(o.value, typed.Prop))
+        return ResultColumns(
+            outputs=outputs,
+            schema=result_schema(outputs, catalog),
+            stored=stored if len(stored) == len(outputs) else None,
+        )
 
 
 def plain(values: pa.Array) -> pa.Array:

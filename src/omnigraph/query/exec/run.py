@@ -9,18 +9,20 @@ table. With a profile every step notes its rows, time and requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.deadline import asking
+from omnigraph.deadline import Asking
 from omnigraph.errors import InternalError, ParameterError
 from omnigraph.query import typed
 from omnigraph.query.exec import expand as traversal
 from omnigraph.query.exec.aggregate import Grouped, codes_of, distinct_count, group
 from omnigraph.query.exec.columns import contiguous
 from omnigraph.query.exec.evaluate import Values, evaluate, holds
+from omnigraph.query.exec.few import few_rows
 from omnigraph.query.exec.frame import Frame, Index, Mask, NodeBinding
 from omnigraph.query.exec.join import attach, compact, equal_rows, outer_frame, product, solutions
 from omnigraph.query.exec.limits import Guard
@@ -49,14 +51,14 @@ class Run:
         values: Values,
         guard: Guard,
         blocks: Mapping[typed.Pattern, Plan],
-        searcher: Searcher,
+        searcher: Callable[[], Searcher],
         profile: Profile | None = None,
     ) -> None:
         self.world = world
         self.values = values
         self.guard = guard
         self._blocks = blocks
-        self._searcher = searcher
+        self._make_searcher = searcher
         self._profile = profile
         self._outer = NO_FRAME
         self._depth = 0
@@ -64,13 +66,20 @@ class Run:
     def result(self, plan: Plan) -> pa.Table:
         """The rows of a whole query."""
         try:
-            with asking(self.guard.check_time):
+            if self.guard.is_timed:
+                with Asking(self.guard.check_time):
+                    made = self._step(plan)
+            else:
                 made = self._step(plan)
         except RecursionError:
             raise too_deep() from None
         if not isinstance(made, pa.Table):
             raise InternalError(f"a plan ends in {type(plan).__name__}")
         return made
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return self._make_searcher()
 
     # ------------------------------------------------------------ for expressions
 
@@ -103,7 +112,8 @@ class Run:
 
     def _frame(self, plan: Plan) -> Frame:
         made: Frame = self._step(plan)
-        self.guard.check_time(type(plan).__name__.lower())
+        if self.guard.is_timed:
+            self.guard.check_time(type(plan).__name__.lower())
         return made
 
     def _scan(self, plan: steps.Scan) -> Frame:
@@ -216,6 +226,8 @@ class Run:
         frame = self._frame(plan.input)
         size = frame.length * len(plan.outputs) * VALUE_BYTES
         self.guard.check_bytes(size, frame.length, "the result")
+        if (copied := few_rows(plan.outputs, frame, self.world)) is not None:
+            return copied
         rows = FrameRows(frame, self)
         rows.prefetch(o.value for o in plan.outputs)
         columns = [self._output(o.value, rows, frame) for o in plan.outputs]
@@ -233,7 +245,7 @@ class Run:
         return made
 
     def _table(self, outputs: tuple[typed.Output, ...], columns: list[pa.Array]) -> pa.Table:
-        schema = self.world.result_schema(outputs)
+        schema = self.world.projection(outputs).schema
         arrays = [
             c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, schema, strict=True)
         ]

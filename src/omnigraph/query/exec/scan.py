@@ -104,10 +104,18 @@ def _pushed(conditions: Sequence[typed.Expr], table: NodeTable, run: Run) -> Pos
     return source.layout.positions(found["_rowaddr"].to_numpy().astype(np.int64))
 
 
+NOBODY = np.empty((2, 0), np.int64)
+
+
 def seek(step: Seek, run: Run) -> Frame:
     """Nodes by id or key."""
     table = run.world.node(step.type_name)
-    rows = table.find(_ids(step, table, run))
+    ids = _ids(step, table, run)
+    if len(ids) == 1 and (found := table.find_one(ids[0])) is not None:
+        row, vertex = np.array(found)[:, None] if found[0] >= 0 else NOBODY
+        frame = Frame(len(row), {step.variable: NodeBinding(table, rows=row, vertices=vertex)})
+        return run.keep(frame, step.filters)
+    rows = table.find(ids)
     frame = Frame(len(rows), {step.variable: NodeBinding(table, rows=rows)})
     return run.keep(frame, step.filters)
 

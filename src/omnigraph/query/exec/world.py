@@ -26,10 +26,11 @@ from omnigraph.query.exec.columns import (
     fetch_cost,
 )
 from omnigraph.query.exec.lookups import find_edges, find_ids, lookups_for, texts_of
-from omnigraph.query.exec.outputs import result_schema
+from omnigraph.query.exec.outputs import ResultColumns
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import Side
+from omnigraph.query.topology.overlay import AnyAdjacency
 from omnigraph.query.topology.vertices import NOTHING, PinnedVertices, VertexSpace, Vertices
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Catalog, EdgeType, GraphType, NodeType, Scalar
@@ -38,15 +39,17 @@ from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
 
 T = TypeVar("T", NodeType, EdgeType)
-SCHEMAS_MAX = 512
+PROJECTIONS_MAX = 512
 LOOKUP_COST = 40
 """Edges that an adjacency takes in while a lookup fetches one."""
 KNOWN_SCAN_COST = 0.01
 """The same for a look through the ends of all edges, where they are known in numbers."""
 SCANNED_EDGES_MIN = 200_000
 """Fewer edges without an index are taken in at once."""
-SCAN_COST = 0.2
-"""The same for a scan that looks at one edge, where there is no index."""
+SCAN_COST = 0.5
+"""The same for a scan that looks at one edge, where there is no index. It takes a twentieth of the
+time (0.15 s at ten million edges), but a second question is the sign of more: what several scans
+would have cost is better spent on what this process and, from its file, all later ones go by."""
 LOOKUP_START_COST = 6_000
 """The same for the lookup itself, however little it finds: 1.4 ms against 0.24 µs an edge
 (docs/dev/benchmarks.md, "The same question again")."""
@@ -65,7 +68,7 @@ class World:
         self._repository = repository
         self._nodes: dict[str, NodeTable] = {}
         self._edges: dict[str, EdgeTable] = {}
-        self._schemas: dict[int, tuple[tuple[typed.Output, ...], pa.Schema]] = {}
+        self._projections: dict[int, ResultColumns] = {}
         self._lock = RLock()
         self.opened: list[Table] = []
         """Tables opened so far, for counting requests."""
@@ -93,15 +96,15 @@ class World:
         self.opened.append(table)
         return table
 
-    def result_schema(self, outputs: tuple[typed.Output, ...]) -> pa.Schema:
-        """The columns of a result; made once for the outputs of a plan."""
-        found = self._schemas.get(id(outputs))
-        if found is None or found[0] is not outputs:
-            if len(self._schemas) >= SCHEMAS_MAX:
-                self._schemas.clear()
-            found = (outputs, result_schema(outputs, self.catalog))
-            self._schemas[id(outputs)] = found
-        return found[1]
+    def projection(self, outputs: tuple[typed.Output, ...]) -> ResultColumns:
+        """The columns of a result; found out once for the outputs of a plan."""
+        found = self._projections.get(id(outputs))
+        if found is None or found.outputs is not outputs:
+            if len(self._projections) >= PROJECTIONS_MAX:
+                self._projections.clear()
+            found = ResultColumns.of(outputs, self.catalog)
+            self._projections[id(outputs)] = found
+        return found
 
     def requests(self) -> int:
         """Requests that reading tables has taken so far."""
@@ -255,12 +258,19 @@ class NodeTable(_TypeTable[NodeType]):
         known = (self._numbers.get(r, NOTHING) for r in rows.tolist())
         return np.fromiter(known, np.int64, len(rows))
 
+    def find_one(self, id_: str) -> tuple[int, int] | None:
+        """Position and number of one id, ``NOTHING`` for an absent one.
+
+        None where it has to be looked up. Nothing but integers: a lookup by key is mostly this.
+        """
+        if not self.whole(1):
+            return None
+        pinned = self.pinned  # First: it makes the numbers known.
+        vertex = self.space.number_of(id_)
+        return pinned.row(vertex), vertex
+
     def find(self, ids: Sequence[str]) -> Positions:
         """Positions of ids, each once, in storage order; absent ones are left out."""
-        if len(ids) == 1 and self.whole(1):
-            # Nothing but integers: a lookup by key is mostly this.
-            row = self.pinned.row(self.space.number_of(ids[0]))
-            return np.array([row] if row >= 0 else [], np.int64)
         wanted: pa.StringArray = pa.array(list(dict.fromkeys(ids)), pa.string())
         if self.columns.table is None or not len(wanted):
             return np.empty(0, np.int64)
@@ -306,7 +316,7 @@ class EdgeTable(_TypeTable[EdgeType]):
         self.source = world.node(edge.source)
         self.target = world.node(edge.target)
         self.topology = world.caches.edges(edge, self.source.type, self.target.type)
-        self._whole: dict[tuple[Side, bool], Adjacency] = {}
+        self._whole: dict[tuple[Side, bool], AnyAdjacency] = {}
         """Adjacencies of all edges that this snapshot has used."""
 
     def rows_of(self, addresses: Addresses) -> Positions:
@@ -325,7 +335,7 @@ class EdgeTable(_TypeTable[EdgeType]):
         """Origin and target as seen from a side."""
         return (self.source, self.target) if side != "in" else (self.target, self.source)
 
-    def adjacency(self, side: Side, origins: Vertices, *, per_edge: bool) -> Adjacency:
+    def adjacency(self, side: Side, origins: Vertices, *, per_edge: bool) -> AnyAdjacency:
         """At least the edges of these origins."""
         if (found := self._whole.get((side, per_edge))) is not None:
             return found

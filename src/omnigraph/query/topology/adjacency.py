@@ -21,6 +21,8 @@ from omnigraph.query.topology.vertices import Vertices
 from omnigraph.storage.layout import Addresses
 
 Keys = npt.NDArray[np.int64]
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 TARGET_BITS = 32
 PIECE_KEYS = 1 << 20
 TARGET_MASK = (1 << TARGET_BITS) - 1
@@ -104,6 +106,21 @@ class Adjacency:
         )
 
     @property
+    def size(self) -> int:
+        """How many keys it has."""
+        return len(self.keys)
+
+    @property
+    def vertex_count(self) -> int | None:
+        """The number of origins that there are; None if these are the edges of a few."""
+        return None if self.pointers is None else len(self.pointers) - 1
+
+    @property
+    def pieces(self) -> tuple[Adjacency, ...]:
+        """What it consists of."""
+        return (self,)
+
+    @property
     def nbytes(self) -> int:
         """Memory that it alone takes."""
         if self.mapped:
@@ -132,6 +149,18 @@ class Adjacency:
         ends = np.searchsorted(self.keys, [origin << TARGET_BITS, (origin + 1) << TARGET_BITS])
         return int(ends[0]), int(ends[1])
 
+    def span(self, first: int, last: int) -> Vertices:
+        """The targets in one origin's range."""
+        return self.keys[first:last] & TARGET_MASK
+
+    def reached(self, places: Index) -> Vertices:
+        """The targets at some places."""
+        return self.keys[places] & TARGET_MASK
+
+    def addresses_at(self, places: Index) -> Addresses | None:
+        """The edges at some places; None where pairs stand for them."""
+        return None if self.addresses is None else self.addresses[places]
+
     def connected(self, origins: Vertices, targets: Vertices) -> npt.NDArray[np.bool_]:
         """Whether each pair is there."""
         wanted = keys_of(origins, targets)
@@ -142,16 +171,11 @@ class Adjacency:
         return found & (origins >= 0) & (targets >= 0)
 
     @cached_property
-    def targets(self) -> Vertices:
-        """The target of each key."""
-        return self.keys & TARGET_MASK
-
-    @cached_property
     def arrivals(self) -> npt.NDArray[np.int64]:
         """Keys per target."""
         counts = np.zeros(0, np.int64)
         for keys in self._pieces():
-            more = np.bincount(keys & TARGET_MASK, minlength=len(counts))
+            more = counted(keys, None, minlength=len(counts))
             counts = more if not len(counts) else _added(counts, more)
         return counts
 
@@ -159,8 +183,7 @@ class Adjacency:
         """The sum per target of the weights of its origins; the sums have to be exact as floats."""
         sums = np.zeros(0)
         for keys in self._pieces():
-            own = weights[keys >> TARGET_BITS]
-            more = np.bincount(keys & TARGET_MASK, weights=own, minlength=len(sums))
+            more = counted(keys, weights, minlength=len(sums))
             sums = more if not len(sums) else _added(sums, more)
         return sums.astype(np.int64)
 
@@ -221,6 +244,14 @@ class Adjacency:
         if len(old) < vertices + 1:
             old = np.concatenate([old, np.full(vertices + 1 - len(old), old[-1])])
         return old + np.cumsum(moves)
+
+
+def counted(
+    keys: Keys, weights: npt.NDArray[Any] | None, *, minlength: int = 0
+) -> npt.NDArray[Any]:
+    """How many keys there are per target, or the sum of the weights of their origins."""
+    own = None if weights is None else weights[keys >> TARGET_BITS]
+    return np.bincount(keys & TARGET_MASK, weights=own, minlength=minlength)
 
 
 def _added(sums: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:

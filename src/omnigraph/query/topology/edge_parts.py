@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.deadline import look
@@ -28,10 +27,11 @@ from omnigraph.query.topology.saved import (
     TopologyFiles,
     layout_of,
     names_of,
+    surely,
     understood,
 )
 from omnigraph.query.topology.vertices import VertexSpace, Vertices, in_groups
-from omnigraph.storage.layout import OFFSET_BITS, Fragment, Layout, Offsets
+from omnigraph.storage.layout import OFFSET_BITS, Fragment, Layout, LiveRows, Offsets
 from omnigraph.storage.tables import Table
 
 SAVED_EDGES_MIN = 100_000
@@ -44,21 +44,19 @@ FilesKey = tuple[str, ...]
 class _Part:
     sources: SavedEnds
     targets: SavedEnds
-    offsets: Offsets | None
+    live: LiveRows | None
     """The rows that are here; None for all of the file."""
 
-    def has(self, live: Offsets | None) -> bool:
-        if self.offsets is None:
-            return True
-        return live is not None and bool(np.isin(live, self.offsets, assume_unique=True).all())
+    def has(self, live: LiveRows | None) -> bool:
+        return self.live is None or self.live.has(live)
 
     def at(self, fragment: Fragment, live: Offsets | None) -> Pairs:
         """The edges of some rows of the file, all if None is given."""
         places: Offsets | slice = slice(None)
         if live is not None:
-            places = live if self.offsets is None else np.searchsorted(self.offsets, live)
+            places = live if self.live is None else self.live.numbers(live)
         if live is None:
-            live = np.arange(len(self.sources)) if self.offsets is None else self.offsets
+            live = np.arange(len(self.sources)) if self.live is None else self.live.offsets
         return Pairs(
             sources=self.sources[places].astype(np.int64),
             targets=self.targets[places].astype(np.int64),
@@ -100,7 +98,7 @@ class EdgeParts:
     def has(self, layout: Layout, fragment: Fragment) -> bool:
         """Whether every live edge of a file is known in numbers."""
         part = self._parts.get(fragment.files)
-        return part is not None and part.has(layout.offsets(fragment))
+        return part is not None and part.has(layout.live(fragment))
 
     def read_known(self, layout: Layout, fragments: Sequence[Fragment]) -> None:
         """Know the edges of these files if another process has saved them; nothing is numbered."""
@@ -111,14 +109,12 @@ class EdgeParts:
         """The edges of a file that a version shows."""
         return self._parts[fragment.files].at(fragment, layout.offsets(fragment))
 
-    def at(self, fragment: Fragment, rows: npt.NDArray[np.bool_]) -> Pairs:
+    def at(self, fragment: Fragment, rows: Offsets) -> Pairs:
         """The edges of a file at these of its places, as far as they are known."""
         part = self._parts[fragment.files]
-        if part.offsets is not None:
-            known = np.zeros(len(rows), np.bool_)
-            known[part.offsets] = True
-            rows = rows & known
-        return part.at(fragment, np.flatnonzero(rows))
+        if part.live is not None:
+            rows = np.setdiff1d(rows, part.live.gone, assume_unique=True)
+        return part.at(fragment, rows)
 
     def knows(self, layout: Layout) -> bool:
         """Whether all edges of a version are known in numbers, here or on disk."""
@@ -131,11 +127,11 @@ class EdgeParts:
         for fragment in layout.fragments:
             part = self._parts[fragment.files]
             rows = _places_of(part.sources if end == "src" else part.targets, vertices)
-            if part.offsets is not None:
-                rows = part.offsets[rows]
-            live = layout.offsets(fragment)
+            if part.live is not None:
+                rows = part.live.offsets_at(rows)
+            live = layout.live(fragment)
             if live is not None:
-                rows = rows[np.isin(rows, live, assume_unique=True)]
+                rows = np.setdiff1d(rows, live.gone, assume_unique=True)
             if len(rows):
                 found.append(part.at(fragment, rows))
         return Pairs.join(found)
@@ -157,7 +153,7 @@ class EdgeParts:
             return
         # A file has all edges of the version, so that one is enough for the next process.
         total = sum(f.live_rows for f in fragments)
-        own = Layout(fragments, lambda f: layout.addresses(f) & ((1 << OFFSET_BITS) - 1))
+        own = Layout(fragments, lambda f: surely(layout.live(f)))
         shapes = {"sources": (np.uint32, total), "targets": (np.uint32, total)}
         new = self.files.create(self.path, ENDS, shapes, own)
         if new is None:
@@ -205,7 +201,7 @@ class EdgeParts:
                 self._parts[fragment.files] = _Part(
                     sources=sources[start:end],
                     targets=targets[start:end],
-                    offsets=layout.offsets(fragment),
+                    live=layout.live(fragment),
                 )
                 start = end
 
@@ -224,7 +220,7 @@ class EdgeParts:
                 part = _Part(
                     sources=file.arrays["sources"][span],
                     targets=file.arrays["targets"][span],
-                    offsets=layout.offsets(fragment),
+                    live=layout.live(fragment),
                 )
                 self._parts.setdefault(fragment.files, part)
 

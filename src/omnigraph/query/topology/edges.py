@@ -2,15 +2,15 @@
 
     edge table -> ends in numbers, per file -> [adjacency of one version]
 
-A newer version differs from a known one by files and deletions: if it differs little, the adjacency
-is changed in place of being made anew (a copy of arrays; nothing is read but the new files). That
-of a large table is made in a file, where other processes find it.
+A newer version differs from a known one by files and deletions: if it differs little, the change is
+put on top of the adjacency that is known (``overlay``; a small one is copied), and nothing is read
+but the new files. That of a large table is made in a file, where other processes find it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
@@ -21,10 +21,11 @@ import numpy as np
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.array_files import ArrayFile
 from omnigraph.query.topology.edge_parts import EdgeParts
+from omnigraph.query.topology.overlay import AnyAdjacency, changed
 from omnigraph.query.topology.saved import layout_of, names_of, understood
 from omnigraph.query.topology.sorting import fill_sorted, fold_repeats
 from omnigraph.query.topology.vertices import Vertices
-from omnigraph.storage.layout import Fragment, Layout, Offsets
+from omnigraph.storage.layout import Fragment, Layout, hidden
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.tables import Table
 
@@ -34,6 +35,8 @@ BYTES_MAX = 1 << 30
 SMALL_CHANGE = 0.05
 """Up to this part of the edges a change is folded in; beyond, sorting anew is as good."""
 SMALL_CHANGE_MIN = 1_000
+NEAR_FILES_MAX = 1
+"""So many new files of a remote store are read at once, where a lookup takes some requests, too."""
 PIECEWISE_MIN = 1 << 20
 """So many edges are sorted piece by piece."""
 
@@ -43,11 +46,13 @@ class _Known:
     """The adjacencies made so far for one version."""
 
     layout: Layout
-    made: dict[tuple[Side, bool], Adjacency]
+    made: dict[tuple[Side, bool], AnyAdjacency]
 
     @property
-    def nbytes(self) -> int:
-        return sum(adjacency.nbytes for adjacency in self.made.values())
+    def pieces(self) -> Iterator[Adjacency]:
+        """What is in memory of them; newer versions may share some of it."""
+        for adjacency in self.made.values():
+            yield from adjacency.pieces
 
 
 class EdgeTopology:
@@ -70,14 +75,27 @@ class EdgeTopology:
         """How often one was found on disk."""
 
     def has(self, table: Table, side: Side, *, per_edge: bool) -> bool:
-        """Whether this adjacency is there already, in memory or, for this very state, on disk."""
+        """Whether this adjacency is there already, in memory or on disk, or but for the few files
+        of newer commits."""
         with self._lock:
             known = self._versions.get(table.name)
             if known is not None and (side, per_edge) in known.made:
                 return True
             self._load(table, side, per_edge=per_edge)
-            known = self._versions.get(table.name)
-            return known is not None and (side, per_edge) in known.made
+            return any(
+                self._is_near(table, other.layout)
+                for other in self._versions.values()
+                if (side, per_edge) in other.made
+            )
+
+    def _is_near(self, table: Table, before: Layout) -> bool:
+        """Whether a version differs from another by so little that reading it costs no more than
+        looking something up."""
+        if self._size(table, before) is None:
+            return False
+        old = {f.files for f in before.fragments}
+        fresh = [f for f in table.layout.fragments if f.files not in old]
+        return not table.is_remote or len(fresh) <= NEAR_FILES_MAX
 
     def knows_ends(self, table: Table) -> bool:
         """Whether the ends of all edges are known in numbers, so that some are found at once."""
@@ -98,7 +116,7 @@ class EdgeTopology:
                 parts.append(found)
             return Pairs.join(parts)
 
-    def adjacency(self, table: Table, side: Side, *, per_edge: bool) -> Adjacency:
+    def adjacency(self, table: Table, side: Side, *, per_edge: bool) -> AnyAdjacency:
         """The adjacency of one version, seen from one side."""
         with self._lock:
             self._load(table, side, per_edge=per_edge)
@@ -122,12 +140,17 @@ class EdgeTopology:
 
     def _forget(self, newest: _Known) -> None:
         """Keep of older versions what fits, and of files those that some kept version has."""
-        size = sum(known.nbytes for known in self._versions.values())
-        while size > BYTES_MAX and len(self._versions) > 1:
-            _, dropped = self._versions.popitem(last=False)
-            size -= dropped.nbytes
+        while self.nbytes > BYTES_MAX and len(self._versions) > 1:
+            self._versions.popitem(last=False)
         versions = (*self._versions.values(), newest)
         self._parts.keep({f.files for known in versions for f in known.layout.fragments})
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all adjacencies; what several versions share counts once."""
+        with self._lock:
+            kept = {id(p): p.nbytes for known in self._versions.values() for p in known.pieces}
+            return sum(kept.values())
 
     def _vertices(self, side: Side) -> int:
         sources, targets = len(self._parts.sources), len(self._parts.targets)
@@ -215,7 +238,7 @@ class EdgeTopology:
 
     def _derive(
         self, table: Table, known: _Known, side: Side, *, per_edge: bool
-    ) -> Adjacency | None:
+    ) -> AnyAdjacency | None:
         """From the adjacency of another version, if the two differ little."""
         for other in reversed(self._versions.values()):
             base = other.made.get((side, per_edge))
@@ -225,10 +248,17 @@ class EdgeTopology:
             if change is None:
                 continue
             removed, added = (_seen_from(p, side) for p in change)
-            changed = base.changed(removed, added, vertices=self._vertices(side))
-            if changed is not None:
+            known_ends = self._parts.knows(table.layout)
+            made = changed(
+                base,
+                removed,
+                added,
+                vertices=self._vertices(side),
+                edges_of=partial(self.edges_at, table, side) if known_ends else None,
+            )
+            if made is not None:
                 self.refreshes += 1
-                return changed
+                return made
         return None
 
     def _size(self, table: Table, before: Layout) -> int | None:
@@ -274,12 +304,10 @@ class EdgeTopology:
 
         Two branches delete on their own: neither deletion is then the newer one.
         """
-        gone = np.zeros(now.physical_rows, np.bool_)
-        gone[_all_or(before.offsets(was))] = True
-        if not gone[_all_or(layout.offsets(now))].all():
+        shown, left = before.live(was), layout.live(now)
+        if len(hidden(left, shown)):
             return None
-        gone[_all_or(layout.offsets(now))] = False
-        return self._parts.at(now, gone)
+        return self._parts.at(now, hidden(shown, left))
 
 
 def _kind(side: Side, *, per_edge: bool) -> str:
@@ -305,7 +333,3 @@ def _seen_from(pairs: Pairs, side: Side) -> Pairs:
     # A loop has one orientation only.
     other = pairs.reversed().select(pairs.sources != pairs.targets)
     return Pairs.join([pairs, other])
-
-
-def _all_or(live: Offsets | None) -> Offsets | slice:
-    return slice(None) if live is None else live

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from omnigraph.query.topology.array_files import ArrayFile, ArrayFiles, NewFile
 from omnigraph.query.topology.id_table import IdTable
-from omnigraph.storage.layout import Fragment, Layout, Offsets
+from omnigraph.storage.layout import Fragment, Layout, LiveRows
 
 KEPT_MAX = 2
 """Files of one kind that are kept for one table: branches, a little history."""
@@ -89,11 +89,11 @@ class TopologyFiles:
         self,
         table_path: str,
         table: IdTable,
-        numbered: Mapping[Fragment, tuple[int, Offsets | None]],
+        numbered: Mapping[Fragment, tuple[int, LiveRows | None]],
         before: Dictionary | None,
     ) -> SavedVertices | None:
         """Write a dictionary; what is returned is mapped from its file."""
-        layout = Layout(list(numbered), lambda f: _known(numbered[f][1]))
+        layout = Layout(list(numbered), lambda f: surely(numbered[f][1]))
         offsets, octets = _text_buffers(table.ids)
         arrays = {
             "offsets": offsets,
@@ -160,7 +160,7 @@ class TopologyFiles:
 def layout_of(file: ArrayFile) -> Layout:
     """The data files that a file speaks of."""
     fragments: list[Fragment] = []
-    live: dict[int, Offsets] = {}
+    live: dict[int, LiveRows] = {}
     at = 0
     for number, files, deletion, physical_rows, live_rows in file.meta["fragments"]:
         fragments.append(
@@ -173,7 +173,7 @@ def layout_of(file: ArrayFile) -> Layout:
             )
         )
         if deletion is not None:
-            live[number] = file.arrays["live"][at : at + live_rows]
+            live[number] = LiveRows(physical_rows, offsets=file.arrays["live"][at : at + live_rows])
             at += live_rows
     return Layout(fragments, lambda fragment: live[fragment.id])
 
@@ -215,7 +215,8 @@ def _text_buffers(ids: pa.StringArray) -> tuple[npt.NDArray[np.int32], npt.NDArr
     return places, content[: int(places[-1])]
 
 
-def _known(offsets: Offsets | None) -> Offsets:
-    if offsets is None:
+def surely(live: LiveRows | None) -> LiveRows:
+    """The live rows of a file that has deletions."""
+    if live is None:
         raise LookupError("a file without deletions has no list of live rows")
-    return offsets
+    return live

@@ -20,7 +20,7 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.query.topology.id_table import IdTable
 from omnigraph.query.topology.saved import Dictionary, SavedVertices, TopologyFiles
-from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions
+from omnigraph.storage.layout import Fragment, Layout, LiveRows, Positions
 from omnigraph.storage.tables import Table
 
 Vertices = npt.NDArray[np.int64]
@@ -46,9 +46,10 @@ class VertexSpace:
         self._files = files
         self._dictionary: Dictionary | None = None
         """What of it is on disk."""
+        self._joined: pa.StringArray = _NO_IDS
         self._chunks: list[pa.StringArray] = []
+        """Ids that came after the joined ones."""
         self._count = 0
-        self._joined: pa.StringArray | None = None
         self._table = IdTable.build(_NO_IDS)
         """The first ids by hash; those that came later are in ``_recent``, or in neither."""
         self._recent: dict[str, int] = {}
@@ -65,9 +66,12 @@ class VertexSpace:
     def ids(self) -> pa.StringArray:
         """All ids in the order of their numbers."""
         with self._lock:
-            if self._joined is None or len(self._joined) != self._count:
-                self._joined = pa.concat_arrays(self._chunks) if self._chunks else _NO_IDS
-                self._chunks = [self._joined]
+            if self._chunks:
+                whole = len(self._chunks) == 1 and not len(self._joined)
+                self._joined = (
+                    self._chunks[0] if whole else pa.concat_arrays([self._joined, *self._chunks])
+                )
+                self._chunks = []
             return self._joined
 
     def text(self, numbers: Vertices) -> pa.StringArray:
@@ -76,12 +80,36 @@ class VertexSpace:
             return self.ids.take(pa.array(numbers, mask=numbers < 0))
         return self.ids.take(pa.array(numbers))
 
+    def copied(self, numbers: Sequence[int]) -> pa.StringArray:
+        """The same for a few that are not ``NOTHING``: new ids need not be joined to the others."""
+        if max(numbers) < len(self._joined):
+            joined = self._joined
+            return pa.concat_arrays([joined.slice(number, 1) for number in numbers])
+        with self._lock:
+            chunks = [self._joined, *self._chunks]
+        parts: list[pa.StringArray] = []
+        for number in numbers:
+            place = number
+            for chunk in chunks:
+                if place < len(chunk):
+                    parts.append(chunk.slice(place, 1))
+                    break
+                place -= len(chunk)
+        return pa.concat_arrays(parts)
+
     def number_of(self, text: str) -> int:
         """The number of one id; ``NOTHING`` if it was never seen."""
         known = self._asked.get(text)
         if known is not None:
             return known
-        number = int(self.find(pa.array([text], pa.string()))[0])
+        with self._lock:
+            table, recent = self._table, self._recent
+            covered = len(table) + len(recent) >= self._count
+        if covered:
+            number = table.find_one(text)
+            number = recent.get(text, NOTHING) if number < 0 else number
+        else:
+            number = int(self.find(pa.array([text], pa.string()))[0])
         if number >= 0:
             if len(self._asked) >= ASKED_MAX:
                 self._asked.clear()
@@ -172,9 +200,7 @@ class VertexSpace:
             for i, part in enumerate(parts)
         ):
             return PinnedVertices.same(layout.row_count)
-        numbers = [
-            p.narrowed(layout.offsets(f)) for p, f in zip(parts, layout.fragments, strict=True)
-        ]
+        numbers = [p.narrowed(layout.live(f)) for p, f in zip(parts, layout.fragments, strict=True)]
         return PinnedVertices.of(np.concatenate(numbers), self._count)
 
     def _read(self, table: Table, fragments: Sequence[Fragment], *, fresh: bool) -> None:
@@ -185,12 +211,12 @@ class VertexSpace:
         for fragment, ids in zip(fragments, columns, strict=True):
             own = numbers[start : start + len(ids)]
             start += len(ids)
-            offsets = table.layout.offsets(fragment)
-            self._parts[fragment.files] = _VertexPart.of(fragment, own, offsets)
+            live = table.layout.live(fragment)
+            self._parts[fragment.files] = _VertexPart.of(fragment, own, live)
 
     def _covers(self, fragment: Fragment, layout: Layout) -> bool:
         part = self._parts.get(fragment.files)
-        return part is not None and part.has(layout.offsets(fragment))
+        return part is not None and part.has(layout.live(fragment))
 
     # -- on disk ---------------------------------------------------------------------------------
 
@@ -204,9 +230,9 @@ class VertexSpace:
                 return
             self._adopt(found)
             for fragment, start in zip(found.layout.fragments, found.starts, strict=True):
-                offsets = found.layout.offsets(fragment)
+                live = found.layout.live(fragment)
                 self._parts[fragment.files] = _VertexPart(
-                    fragment=fragment, count=fragment.live_rows, start=start, offsets=offsets
+                    fragment=fragment, count=fragment.live_rows, start=start, live=live
                 )
 
     def saved(self) -> Dictionary | None:
@@ -218,7 +244,7 @@ class VertexSpace:
             if len(self._table) < self._count:
                 self._table, self._recent, self._scans = IdTable.build(self.ids), {}, 0
             numbered = {
-                part.fragment: (part.start, part.offsets)
+                part.fragment: (part.start, part.live)
                 for part in self._parts.values()
                 if part.start is not None
             }
@@ -237,11 +263,7 @@ class VertexSpace:
         """Have the same ids as before, or the first ones, from a file."""
         self._dictionary = found.dictionary
         self._table, self._recent = found.table, {}
-        self._joined, self._chunks, self._count = (
-            found.table.ids,
-            [found.table.ids],
-            len(found.table),
-        )
+        self._joined, self._chunks, self._count = found.table.ids, [], len(found.table)
 
 
 def in_groups(fragments: Sequence[Fragment]) -> Iterator[list[Fragment]]:
@@ -264,29 +286,27 @@ class _VertexPart:
 
     fragment: Fragment
     count: int
-    offsets: Offsets | None
+    live: LiveRows | None
     start: int | None = None
     """The first number, if the others follow it one by one."""
     numbers: Vertices | None = None
     """The numbers, if they do not."""
 
     @staticmethod
-    def of(fragment: Fragment, numbers: Vertices, offsets: Offsets | None) -> _VertexPart:
+    def of(fragment: Fragment, numbers: Vertices, live: LiveRows | None) -> _VertexPart:
         count = len(numbers)
         if count and _is_range(numbers):
             start = int(numbers[0])
-            return _VertexPart(fragment=fragment, count=count, offsets=offsets, start=start)
-        return _VertexPart(fragment=fragment, count=count, offsets=offsets, numbers=numbers)
+            return _VertexPart(fragment=fragment, count=count, live=live, start=start)
+        return _VertexPart(fragment=fragment, count=count, live=live, numbers=numbers)
 
-    def has(self, live: Offsets | None) -> bool:
-        if self.offsets is None:
-            return True
-        return live is not None and bool(np.isin(live, self.offsets, assume_unique=True).all())
+    def has(self, live: LiveRows | None) -> bool:
+        return self.live is None or self.live.has(live)
 
-    def narrowed(self, live: Offsets | None) -> Vertices:
-        places = live
-        if live is not None and self.offsets is not None:
-            places = np.searchsorted(self.offsets, live)
+    def narrowed(self, live: LiveRows | None) -> Vertices:
+        places = live.offsets if live is not None else None
+        if places is not None and self.live is not None:
+            places = self.live.numbers(places)
         if self.numbers is not None:
             return self.numbers if places is None else self.numbers[places]
         start = self.start or 0

@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topology_support import Versions, node_rows
 
-from omnigraph.storage.table_memory import ColumnCache, ColumnPart
+from omnigraph.storage.layout import LiveRows
+from omnigraph.storage.table_memory import ColumnCache, ColumnPart, without_rows
 
 
 def column(*values) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values)])
 
 
-def offsets(*places) -> np.ndarray:
-    return np.array(places, np.int64)
+def live_rows(*places) -> LiveRows:
+    return LiveRows(8, offsets=np.array(places, np.int64))
 
 
 places = st.sets(st.integers(0, 7)).map(sorted)
@@ -28,22 +29,25 @@ def test_a_part_narrows_to_what_it_has(read, all_read, live, all_live):
     have = range(8) if all_read else read
     part = ColumnPart(
         values=pa.chunked_array([pa.array([f"v{i}" for i in have], pa.string())]),
-        offsets=None if all_read else offsets(*read),
+        live=None if all_read else live_rows(*read),
     )
     wanted = range(8) if all_live else live
-    found = part.narrowed(None if all_live else offsets(*live))
-    if set(wanted) <= set(have):
-        # That all rows of a file are live is known without listing them; a part that lists its
-        # rows cannot know how many the file has.
-        assert found is not None or (all_live and not all_read)
-    else:
-        assert found is None
+    found = part.narrowed(None if all_live else live_rows(*live))
+    assert (found is not None) == (set(wanted) <= set(have))
     if found is not None:
         assert found.to_pylist() == [f"v{i}" for i in wanted]
 
 
+def test_any_rows_go_out_of_a_column():
+    whole = pa.chunked_array([pa.array(range(30)), pa.array(range(30, 40))])
+    for gone in ([], [0], [39], [0, 1, 29, 30, 39], list(range(0, 40, 2)), list(range(40))):
+        left = without_rows(whole, np.array(gone, np.int64))
+        assert left.to_pylist() == [n for n in range(40) if n not in gone]
+        assert left.type == whole.type
+
+
 def test_the_least_recently_used_goes_first():
-    one = ColumnPart(values=column(*range(100)), offsets=None)
+    one = ColumnPart(values=column(*range(100)), live=None)
     cache = ColumnCache(one.nbytes * 2)
     cache.put(("a",), "x", one)
     cache.put(("b",), "x", one)
@@ -56,7 +60,7 @@ def test_the_least_recently_used_goes_first():
 
 
 def test_nothing_larger_than_the_cache_is_kept():
-    part = ColumnPart(values=column(*range(100)), offsets=offsets(*range(100)))
+    part = ColumnPart(values=column(*range(100)), live=LiveRows(100, offsets=np.arange(100)))
     cache = ColumnCache(part.nbytes - 1)
     cache.put(("a",), "x", part)
     assert cache.get(("a",), "x") is None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from topology_support import Versions, node_rows
 
-from omnigraph.storage.layout import Fragment, Layout
+from omnigraph.storage.layout import Fragment, Layout, LiveRows, hidden
 from omnigraph.storage.table_memory import ColumnCache
 from omnigraph.storage.tables import Table
 from support.examples import examples
@@ -95,7 +95,11 @@ def test_numbers_out_of_order():
         Fragment(id=9, files=("c",), deletion="e", physical_rows=5, live_rows=3),
         Fragment(id=0, files=("d",), deletion=None, physical_rows=1, live_rows=1),
     ]
-    layout = Layout(fragments, lambda fragment: np.array(live[fragment.id], np.int64))
+
+    def live_rows(fragment: Fragment) -> LiveRows:
+        return LiveRows(fragment.physical_rows, offsets=np.array(live[fragment.id], np.int64))
+
+    layout = Layout(fragments, live_rows)
     places = [(7, 0), (7, 2), (2, 0), (2, 1), (9, 1), (9, 3), (9, 4), (0, 0)]
     addresses = np.array([(fragment << 32) | offset for fragment, offset in places])
     assert layout.all_addresses().tolist() == addresses.tolist()
@@ -103,7 +107,11 @@ def test_numbers_out_of_order():
         assert layout.positions(addresses[order]).tolist() == order.tolist()
         assert layout.addresses_at(order).tolist() == addresses[order].tolist()
     gone = layout.live_without(np.array([1, 4, 7]))
-    assert {number: left.tolist() for number, left in gone.items()} == {7: [0], 9: [3, 4], 0: []}
+    assert {number: left.offsets.tolist() for number, left in gone.items()} == {
+        7: [0],
+        9: [3, 4],
+        0: [],
+    }
 
 
 def test_emptied_fragments_between_others(tmp_path):
@@ -118,7 +126,7 @@ def test_emptied_fragments_between_others(tmp_path):
 
 
 def test_a_table_without_rows_has_no_addresses():
-    layout = Layout([], lambda fragment: np.empty(0, np.int64))
+    layout = Layout([], lambda fragment: LiveRows(0))
     assert layout.row_count == 0
     assert layout.all_addresses().tolist() == []
 
@@ -145,6 +153,49 @@ def test_any_deletions(tmp_path_factory, sizes, deletions):
             for fragment in table.layout.fragments:
                 if fragment.id in predicted:
                     live = table.layout.offsets(fragment)
-                    assert predicted[fragment.id].tolist() == live.tolist()
+                    assert predicted[fragment.id].offsets.tolist() == live.tolist()
         check(table)
         check(made.reopened(table))
+
+
+ROWS = 12
+some = st.sets(st.integers(0, ROWS - 1))
+
+
+def live_of(left: set[int], *, by_gone: bool) -> LiveRows:
+    gone = sorted(set(range(ROWS)) - left)
+    known = {"gone": gone} if by_gone else {"offsets": sorted(left)}
+    return LiveRows(ROWS, **{name: np.array(v, np.int64) for name, v in known.items()})
+
+
+@given(some, some, st.booleans(), st.booleans())
+def test_live_rows_are_a_set(left, other, by_gone, other_by_gone):
+    live, second = live_of(left, by_gone=by_gone), live_of(other, by_gone=other_by_gone)
+    assert live.offsets.tolist() == sorted(left)
+    assert live.gone.tolist() == sorted(set(range(ROWS)) - left)
+    assert live.numbers(live.offsets).tolist() == list(range(len(left)))
+    assert live.offsets_at(np.arange(len(left))).tolist() == sorted(left)
+    assert live.without(np.array(sorted(other & left), np.int64)).offsets.tolist() == sorted(
+        left - other
+    )
+    assert live.has(second) == (other <= left)
+    assert live.has(None) == (len(left) == ROWS)
+    assert hidden(live, second).tolist() == sorted(left - other)
+    assert hidden(None, second).tolist() == sorted(set(range(ROWS)) - other)
+    assert hidden(live, None).tolist() == []
+
+
+def test_following_a_deletion_costs_what_has_gone():
+    """Not what is left: a write to a large table makes no array of its length."""
+    nothing = np.empty(0, np.int64)
+    fragments = [
+        Fragment(id=0, files=("a",), deletion="d", physical_rows=1 << 31, live_rows=(1 << 31) - 2)
+    ]
+    live = LiveRows(1 << 31, gone=nothing).without(np.array([3, 9]))
+    layout = Layout(fragments, lambda _: live)
+    places = np.array([0, 3, 7, (1 << 31) - 3])
+    assert layout.addresses_at(places).tolist() == [0, 4, 8, (1 << 31) - 1]
+    assert layout.positions(np.array([0, 4, 10])).tolist() == [0, 3, 8]
+    after = layout.live_without(np.array([3]))[0]
+    assert after.gone.tolist() == [3, 4, 9]
+    assert hidden(live, after).tolist() == [4]

@@ -94,11 +94,26 @@ def test_what_came_since_is_read_and_nothing_else(graph: Graph) -> None:
     second, nodes, edges = graph.process()
     asked = [reads(nodes), reads(edges)]
     second.space.rows(nodes)
-    assert not second.edges.has(edges, "out", per_edge=False)
+    assert second.edges.has(edges, "out", per_edge=False), "but for one file"
+    assert asked == [[1], []]
     second.edges.adjacency(edges, "out", per_edge=False)
     assert asked == [[1], [1]]
     check(second, edges)
     assert second.made == (0, 6, 6)
+
+
+def test_many_small_files_of_a_remote_store_are_not_read_for_one_question(
+    graph: Graph, monkeypatch
+) -> None:
+    graph.used()
+    for step in range(2):
+        rows = edge_rows([(f"new{step}", "p1", "q5")])
+        graph.edges = graph.edge_versions.append(graph.edges, rows)
+    second, _, edges = graph.process()
+    assert second.edges.has(edges, "out", per_edge=False)
+    monkeypatch.setattr(Table, "is_remote", True)
+    assert not second.edges.has(edges, "out", per_edge=False)
+    assert not second.edges.has(edges, "in", per_edge=True)
 
 
 def test_a_version_far_away_is_made_anew_and_saved(graph: Graph, monkeypatch) -> None:

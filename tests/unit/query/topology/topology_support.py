@@ -8,10 +8,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.query.topology.edge_parts import EdgeParts
 from omnigraph.query.topology.edges import EdgeTopology
+from omnigraph.query.topology.overlay import AnyAdjacency, places_in
 from omnigraph.query.topology.vertices import VertexSpace
 from omnigraph.storage.changes import Append, Change, Remove, Replace, Upsert
 from omnigraph.storage.location import locate
@@ -86,22 +88,31 @@ class Topology:
 
     def pairs(self, table: Table, side: str = "out") -> list[tuple[str, str]]:
         adjacency = self.edges.adjacency(table, side, per_edge=False)
-        return sorted(zip(*self._texts(adjacency), strict=True))
+        origins, places = everything(adjacency)
+        return sorted(zip(*self._texts(origins, adjacency.reached(places)), strict=True))
 
     def rows(self, table: Table, side: str = "out") -> list[tuple[str, str, str]]:
         """Per edge: its ends, and the id of the row at its address."""
         adjacency = self.edges.adjacency(table, side, per_edge=True)
         ids = table.columns(["id"])["id"].to_numpy()
-        found = ids[table.layout.positions(adjacency.addresses)]
-        return sorted(zip(found.tolist(), *self._texts(adjacency), strict=True))
+        origins, places = everything(adjacency)
+        found = ids[table.layout.positions(adjacency.addresses_at(places))]
+        texts = self._texts(origins, adjacency.reached(places))
+        return sorted(zip(found.tolist(), *texts, strict=True))
 
-    def _texts(self, adjacency) -> list[list[str]]:
-        origins = self.space.text(adjacency.keys >> 32).to_pylist()
-        return [origins, self.space.text(adjacency.targets).to_pylist()]
+    def _texts(self, *numbers: np.ndarray) -> list[list[str]]:
+        return [self.space.text(some).to_pylist() for some in numbers]
 
     @property
     def made(self) -> tuple[int, int]:
         return self.edges.builds, self.edges.refreshes
+
+
+def everything(adjacency: AnyAdjacency) -> tuple[np.ndarray, np.ndarray]:
+    """All places of an adjacency, and the origin of each."""
+    origins = np.arange(adjacency.vertex_count)
+    starts, counts = adjacency.ranges(origins)
+    return np.repeat(origins, counts), places_in(starts, counts)
 
 
 def expected_rows(table: Table, side: str) -> list[tuple[str, str, str]]:
