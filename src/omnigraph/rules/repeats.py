@@ -61,9 +61,12 @@ NO_REPEATS = Repeats(rows=np.empty(0, np.int64), groups=np.empty(0, np.int64))
 
 def find_repeats(columns: Sequence[pa.ChunkedArray]) -> Repeats:
     """Rows that agree in all columns. Rows with a null in any of them take no part."""
-    rows = complete_rows(columns)
-    if len(rows) > _EXACT_ROWS_MAX:
+    partial = any(column.null_count for column in columns)
+    rows = complete_rows(columns) if partial else None
+    if (len(columns[0]) if rows is None else len(rows)) > _EXACT_ROWS_MAX:
         rows = _shared_hashes(columns, rows)
+    elif rows is None:
+        rows = complete_rows(columns)
     if len(rows) < 2:
         return NO_REPEATS
     taken = pa.array(rows)
@@ -122,22 +125,27 @@ def _group(rows: Positions, codes: Positions) -> Repeats:
     return Repeats(rows=rows[order[member]], groups=ordered[member])
 
 
-def _shared_hashes(columns: Sequence[pa.ChunkedArray], rows: Positions) -> Positions:
-    """Those of some rows whose hash another of them has, too: the only possible repeats."""
+def _shared_hashes(columns: Sequence[pa.ChunkedArray], rows: Positions | None) -> Positions:
+    """Those of some rows, or of all, whose hash another of them has, too: the only possible
+    repeats."""
     found = _hashes_at(columns, rows)
     found.sort()
     shared = found[1:][found[1:] == found[:-1]]
-    if not len(shared) or len(shared) > len(rows) // _COMMON_PART:
-        return rows[: len(shared) and len(rows)]
+    if not len(shared):
+        return NO_REPEATS.rows
+    if rows is None:
+        rows = np.arange(len(found), dtype=np.int64)
+    if len(shared) > len(rows) // _COMMON_PART:
+        return rows
     # Sorting has lost which rows they are of. To hash again is rare, and needs no more memory.
     shared, found = np.unique(shared), _hashes_at(columns, rows)
     places = np.minimum(np.searchsorted(shared, found), len(shared) - 1)
     return rows[shared[places] == found]
 
 
-def _hashes_at(columns: Sequence[pa.ChunkedArray], rows: Positions) -> Hashes:
+def _hashes_at(columns: Sequence[pa.ChunkedArray], rows: Positions | None) -> Hashes:
     hashes = _hash_rows(columns)
-    return hashes if len(rows) == len(hashes) else hashes[rows]
+    return hashes if rows is None or len(rows) == len(hashes) else hashes[rows]
 
 
 def _hash_rows(columns: Sequence[pa.ChunkedArray], longest: int | None = None) -> Hashes:
@@ -145,8 +153,7 @@ def _hash_rows(columns: Sequence[pa.ChunkedArray], longest: int | None = None) -
     for column in columns:
         start, reach = 0, _longest(column) if longest is None else longest
         for chunk in comparable(column).chunks:
-            part = total[start : start + len(chunk)]
-            mix(part, _hash_chunk(chunk, reach))
+            _hash_chunk(chunk, reach, total[start : start + len(chunk)])
             start += len(chunk)
     return total
 
@@ -159,28 +166,30 @@ def _longest(column: pa.ChunkedArray) -> int:
     return pc.max(pc.binary_length(column)).as_py() or 0
 
 
-def _hash_chunk(chunk: pa.Array, longest: int) -> Hashes:
+def _hash_chunk(chunk: pa.Array, longest: int, total: Hashes) -> None:
+    """Take the values of a chunk into the hashes of their rows."""
     if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
-        return _hash_strings(chunk, longest)
+        _hash_strings(chunk, longest, total)
+        return
     if pa.types.is_boolean(chunk.type):
         chunk = chunk.cast(pa.uint8())
-    width = chunk.type.byte_width
-    bits = np.frombuffer(chunk.buffers()[1], dtype=f"u{width}")
-    return bits[chunk.offset : chunk.offset + len(chunk)].astype(np.uint64)
+    bits = np.frombuffer(chunk.buffers()[1], dtype=f"u{chunk.type.byte_width}")
+    for start in range(0, len(chunk), BLOCK_ROWS):
+        block = total[start : start + BLOCK_ROWS]
+        first = chunk.offset + start
+        mix(block, bits[first : first + len(block)].astype(np.uint64))
 
 
-def _hash_strings(chunk: pa.Array, longest: int) -> Hashes:
+def _hash_strings(chunk: pa.Array, longest: int, total: Hashes) -> None:
     """Hash length and last words of every string, plus the head of long ones, without a copy."""
-    out = np.zeros(len(chunk), dtype=np.uint64)
     bounds, words = bounds_of(chunk), every_word(chunk.buffers()[2])
     for start in range(0, len(chunk), BLOCK_ROWS):
         block = bounds[start : start + BLOCK_ROWS + 1]
         ends, lengths = block[1:], np.diff(block)
-        hashes = out[start : start + len(ends)]
-        hashes[:] = lengths
+        hashes = lengths.astype(np.uint64)
         for word in range(1, min(-(-longest // 8), _WORDS_MAX) + 1):
             mix(hashes, words_before(words, ends, lengths, 8 * word))
         if longest > 8 * _WORDS_MAX:
             reach = np.minimum(lengths, 8)
             mix(hashes, words_before(words, ends - lengths + reach, reach, 8))
-    return out
+        mix(total[start : start + len(hashes)], hashes)
