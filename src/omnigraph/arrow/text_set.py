@@ -12,7 +12,7 @@ Eight million lookups of 8-byte texts among 800,000 take 0.2 s of one core, for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class TextSet:
         if max(map(_longest, chunks), default=0) > LENGTH_MAX:
             self._others, chunks = _joined(chunks), []
         self._words = -(-max(map(_longest, chunks), default=0) // 8)
-        self._known = _Texts.joined([_Texts.of(chunk, self._words) for chunk in chunks])
+        self._known = _Texts.known(chunks, self._words)
         count = len(self._known)
         # Four slots or more for each text: then most of them have the first one that they try.
         bits = max(4, (4 * count - 1).bit_length())
@@ -55,7 +55,8 @@ class TextSet:
 
     def _place(self, waiting: Rows) -> Rows:
         """Give each text a slot; those that do not get one are left."""
-        way = self._ways(self._known.hashes())
+        found = self._known.hashes()
+        way = _Ways(slots=self._first_slots(found), steps=self._steps(found))
         for _ in range(ROUNDS_MAX):
             if not len(waiting):
                 break
@@ -65,7 +66,7 @@ class TextSet:
             winners = self._slots[way.slots].astype(np.int64)
             lost = np.flatnonzero(winners != waiting)
             lost = lost[~self._known.at(waiting[lost]).same(self._known, winners[lost])]
-            waiting, way = waiting[lost], way.onward(lost, len(self._slots))
+            waiting, way = waiting[lost], way.at(lost).onward(len(self._slots))
         return waiting
 
     def holds(self, texts: pa.Array | pa.ChunkedArray) -> Mask:
@@ -78,9 +79,7 @@ class TextSet:
         if len(self._known):
             for start in range(0, len(texts), hashes.BLOCK_ROWS):
                 block = _Texts.of(texts.slice(start, hashes.BLOCK_ROWS), self._words)
-                rows = np.arange(start, start + len(block))
-                begun = _Open(rows=rows, texts=block, way=self._ways(block.hashes()))
-                still_open.append(self._probe(begun, out, _FEW_ROWS))
+                still_open.append(self._begin(block, start, out))
         if still_open:
             self._probe(_Open.joined(still_open), out, 0)
         if self._others is not None:
@@ -91,29 +90,46 @@ class TextSet:
             out &= texts.is_valid().to_numpy(zero_copy_only=False)
         return out
 
+    def _begin(self, block: _Texts, start: int, out: Mask) -> _Open:
+        """Look at the first slot of a block of rows, and on until only a few are open."""
+        found = block.hashes()
+        slots = self._first_slots(found)
+        same, onward = self._look(block, slots)
+        out[start : start + len(block)] = same
+        way = _Ways(slots=slots[onward], steps=self._steps(found[onward])).onward(len(self._slots))
+        return self._probe(
+            _Open(rows=start + onward, texts=block.at(onward), way=way), out, _FEW_ROWS
+        )
+
     def _probe(self, rest: _Open, out: Mask, few: int) -> _Open:
         """Go from slot to slot until only a few rows have not found their text or a free slot."""
         for _ in range(ROUNDS_MAX):
             if len(rest.rows) <= few:
                 break
-            numbers = self._slots.take(rest.way.slots, mode="clip").astype(np.int64)
-            # A free slot names the last text: if it is that one, it is among them all the same.
-            same = rest.texts.same(self._known, numbers)
+            same, onward = self._look(rest.texts, rest.way.slots)
             out[rest.rows] = same
-            onward = np.flatnonzero(~same & (numbers != ABSENT))
             rest = _Open(
                 rows=rest.rows[onward],
                 texts=rest.texts.at(onward),
-                way=rest.way.onward(onward, len(self._slots)),
+                way=rest.way.at(onward).onward(len(self._slots)),
             )
         return rest
 
-    def _ways(self, found: Hashes) -> _Ways:
+    def _look(self, texts: _Texts, slots: Rows) -> tuple[Mask, Rows]:
+        """Which texts are those of their slots, and which of the others have to look further."""
+        numbers = self._slots.take(slots, mode="clip").astype(np.int64)
+        # A free slot names the last text: if it is that one, it is among them all the same.
+        same = texts.same(self._known, numbers)
+        others = np.flatnonzero(~same)
+        return same, others[numbers[others] != ABSENT]
+
+    def _first_slots(self, found: Hashes) -> Rows:
         bits = len(self._slots).bit_length() - 1
-        slots = (found * np.uint64(MULTIPLIER)) >> np.uint64(64 - bits)
+        return ((found * np.uint64(MULTIPLIER)) >> np.uint64(64 - bits)).view(np.int64)
+
+    def _steps(self, found: Hashes) -> Rows:
         # Odd, so that no slot is tried twice.
-        steps = (found & np.uint64(len(self._slots) - 1)) | np.uint64(1)
-        return _Ways(slots=slots.view(np.int64), steps=steps.view(np.int64))
+        return ((found & np.uint64(len(self._slots) - 1)) | np.uint64(1)).view(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +139,11 @@ class _Ways:
     slots: Rows
     steps: Rows
 
-    def onward(self, rows: Rows, slot_count: int) -> _Ways:
-        steps = self.steps[rows]
-        return _Ways(slots=(self.slots[rows] + steps) & (slot_count - 1), steps=steps)
+    def at(self, rows: Rows) -> _Ways:
+        return _Ways(slots=self.slots[rows], steps=self.steps[rows])
+
+    def onward(self, slot_count: int) -> _Ways:
+        return _Ways(slots=(self.slots + self.steps) & (slot_count - 1), steps=self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +162,12 @@ class _Texts:
         every = hashes.every_word(texts.buffers()[2])
         words = (hashes.words_before(every, ends, lengths, 8 * n) for n in range(1, word_count + 1))
         return _Texts(lengths=lengths, words=tuple(words))
+
+    @staticmethod
+    def known(chunks: Sequence[pa.Array], word_count: int) -> _Texts:
+        """The texts of a set, none longer than ``LENGTH_MAX``."""
+        parts = [_Texts.of(chunk, word_count) for chunk in chunks]
+        return _Texts.joined([replace(p, lengths=p.lengths.astype(np.uint8)) for p in parts])
 
     @staticmethod
     def joined(parts: Sequence[_Texts]) -> _Texts:
