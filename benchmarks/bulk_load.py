@@ -164,7 +164,6 @@ def at_once(size: str, rounds: int, kinds: list[str], work: Path) -> None:
         arrow_files.append(work / f"{name}.arrow")
         with pa.ipc.new_file(arrow_files[-1], table.schema) as out:
             out.write_table(table)
-    del data
     for kind in kinds:
         inputs = arrow_files if kind == "tables" else files
         ratio = peak_memory(kind, inputs, nbytes)

@@ -73,6 +73,15 @@ def find_repeats(columns: Sequence[pa.ChunkedArray]) -> Repeats:
     return _group(rows, tuple_codes([c.take(taken) for c in columns]))
 
 
+def none_more_often(column: pa.ChunkedArray, times: int) -> bool:
+    """Whether certainly no value occurs more than so many times. If not, one may all the same."""
+    if times >= len(column) or not times:
+        return times >= len(column)
+    hashes = _hash_rows([column])
+    hashes.sort()
+    return not bool((hashes[times:] == hashes[:-times]).any())
+
+
 def stable_hashes(columns: Sequence[pa.ChunkedArray]) -> Hashes:
     """A number for each row, equal where the tuples are, in whatever process and batch they stand.
 
