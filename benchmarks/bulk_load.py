@@ -1,13 +1,15 @@
 """Bulk load against raw pylance: ratios measured in one interleaved run.
 
-    python benchmarks/bulk_load.py [S|M|L|XL] [rounds] [--only tables|jsonl] [--scratch FOLDER]
+    python benchmarks/bulk_load.py [S|M|L|XL] [rounds] [--only tables|edges|jsonl]
+        [--scratch FOLDER]
 
 Arms, in random order each round: raw pylance writing the tables (twice: the distance of the two is
-what the machine's noise looks like), a graph loading the same tables with all checks, pyarrow
-parsing the JSONL and pylance writing it in series, a graph loading the JSONL. Every arm's answer is
-checked: a wrong count voids the run. Each arm is told in seconds and in CPU seconds of all threads:
-on a busy machine the second ratio is the steadier one. Peak memory is measured in a process of its
-own.
+what the machine's noise looks like), a graph loading the same tables with all checks; the same of
+edges that come without ids to nodes that are committed, where raw pylance writes the finished
+tables; pyarrow parsing the JSONL and pylance writing it in series, a graph loading the JSONL. Every
+arm's answer is checked: a wrong count voids the run. Each arm is told in seconds and in CPU seconds
+of all threads: on a busy machine the second ratio is the steadier one. Peak memory is measured in a
+process of its own.
 
 XL is made and loaded in parts of ten million edges, into the same tables and the same graph.
 """
@@ -32,11 +34,12 @@ import pyarrow as pa
 import pyarrow.json
 
 import omnigraph
+from omnigraph.ids import SystemIds
 
 sys.path.insert(0, str(Path(__file__).parent))
 from dataset import SCHEMA, SIZES, batches, tables
 
-GOALS = {"tables": 55, "jsonl": 70}
+GOALS = {"tables": 55, "edges": 55, "jsonl": 70}
 MEMORY_GOAL = 3
 
 
@@ -79,6 +82,21 @@ def load_graph(source: object, root: Path) -> int:
     with omnigraph.init(root, SCHEMA) as graph:
         graph.load(source)
         return sum(d.entity_count for d in graph.snapshot().datasets)
+
+
+def split(data: dict[str, pa.Table]) -> tuple[dict[str, pa.Table], ...]:
+    """Nodes, edges without ids, and the same edges with such ids as a graph draws for them."""
+    nodes = {name: table for name, table in data.items() if "src" not in table.column_names}
+    bare = {name: t.drop_columns(["id"]) for name, t in data.items() if name not in nodes}
+    drawn = {name: SystemIds().ulids(table.num_rows) for name, table in bare.items()}
+    return nodes, bare, {name: t.add_column(0, "id", drawn[name]) for name, t in bare.items()}
+
+
+def load_more(source: object, root: Path) -> int:
+    with omnigraph.open(root) as graph:
+        before = sum(d.entity_count for d in graph.snapshot().datasets)
+        graph.load(source)
+        return sum(d.entity_count for d in graph.snapshot().datasets) - before
 
 
 def write_jsonl(data: dict[str, pa.Table], folder: Path) -> list[Path]:
@@ -129,13 +147,20 @@ def measure_memory(arm: str, files: list[Path]) -> None:
 def at_once(size: str, rounds: int, kinds: list[str], work: Path) -> None:
     """All arms on data that is made once."""
     data = tables(size)
-    rows = sum(t.num_rows for t in data.values())
+    every = sum(t.num_rows for t in data.values())
     nbytes = sum(t.nbytes for t in data.values())
+    nodes, bare, finished = split(data)
+    rows = dict.fromkeys(kinds, every)
     arms: dict[str, Callable[[Path], int]] = {}
     if "tables" in kinds:
         arms["raw tables"] = lambda root: write_raw(data, root)
         arms["raw tables again"] = lambda root: write_raw(data, root)
         arms["graph tables"] = lambda root: load_graph(data, root)
+    if "edges" in kinds:
+        rows["edges"] = sum(t.num_rows for t in bare.values())
+        arms["raw edges"] = lambda root: write_raw(finished, root)
+        arms["raw edges again"] = lambda root: write_raw(finished, root)
+        arms["graph edges"] = lambda root: load_more(bare, root)
     files: list[Path] = []
     if "jsonl" in kinds:
         files = write_jsonl(data, work)
@@ -149,13 +174,15 @@ def at_once(size: str, rounds: int, kinds: list[str], work: Path) -> None:
         for name in order.sample(list(arms), len(arms)):
             root = work / "arm"
             root.mkdir()
+            if name == "graph edges":
+                load_graph(nodes, root)
             # The first round warms caches.
             one = spent[name] if turn else Spent()
             count = one.run(lambda name=name, root=root: arms[name](root))
-            assert count == rows, (name, count, rows)
+            assert count == rows[kind_of(name)], (name, count, rows)
             shutil.rmtree(root)
     print(
-        f"size {size}: {rows:,} rows, {nbytes / 1e6:.0f} MB of Arrow, {text_mb:.0f} MB of JSONL, "
+        f"size {size}: {every:,} rows, {nbytes / 1e6:.0f} MB of Arrow, {text_mb:.0f} MB of JSONL, "
         f"median of {rounds} rounds"
     )
     tell(spent, rows, kinds)
@@ -164,10 +191,12 @@ def at_once(size: str, rounds: int, kinds: list[str], work: Path) -> None:
         arrow_files.append(work / f"{name}.arrow")
         with pa.ipc.new_file(arrow_files[-1], table.schema) as out:
             out.write_table(table)
-    for kind in kinds:
+    for kind in (kind for kind in kinds if kind != "edges"):
         inputs = arrow_files if kind == "tables" else files
         ratio = peak_memory(kind, inputs, nbytes)
-        print(f"  peak memory, {kind:6}                    {ratio:5.2f}x   goal <= {MEMORY_GOAL}x")
+        print(
+            f"  peak memory, {kind:6}                 {ratio:5.2f}x   goal <= {MEMORY_GOAL}x at L"
+        )
 
 
 def in_parts(size: str, work: Path) -> None:
@@ -192,7 +221,7 @@ def in_parts(size: str, work: Path) -> None:
         assert found == rows, (found, rows)
     totals = {n: Spent(wall=[sum(s.wall)], cpu=[sum(s.cpu)]) for n, s in spent.items()}
     print(f"size {size}: {rows:,} rows, the sum of all parts")
-    tell(totals, rows, ["tables"])
+    tell(totals, {"tables": rows}, ["tables"])
 
 
 def append_raw(part: dict[str, pa.Table], root: Path) -> None:
@@ -201,11 +230,15 @@ def append_raw(part: dict[str, pa.Table], root: Path) -> None:
         lance.write_dataset(table, str(root / name), data_storage_version="2.2", mode=mode)
 
 
-def tell(spent: dict[str, Spent], rows: int, kinds: list[str]) -> None:
+def kind_of(arm: str) -> str:
+    return arm.split()[1]
+
+
+def tell(spent: dict[str, Spent], rows: dict[str, int], kinds: list[str]) -> None:
     wall = {name: statistics.median(one.wall) for name, one in spent.items()}
     cpu = {name: statistics.median(one.cpu) for name, one in spent.items()}
     for name, value in wall.items():
-        speed = rows / value / 1e6
+        speed = rows[kind_of(name)] / value / 1e6
         print(f"  {name:18} {value:7.3f} s  {speed:6.2f} M rows/s  {cpu[name]:7.3f} s of CPU")
     for kind in kinds:
         raw, again, graph = f"raw {kind}", f"raw {kind} again", f"graph {kind}"
