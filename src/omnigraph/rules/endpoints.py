@@ -21,7 +21,6 @@ from omnigraph.arrow.sets import (
     among,
     known_among,
     one_array,
-    strings,
     true_at,
     union,
     without,
@@ -185,7 +184,8 @@ def _committed_ids(
     removed = NO_IDS if node is None else node.delta.removed
     if stored <= _unfound(ends) and stored >= SCANNED_MIN:
         # To find the distinct ends takes more than to go through all of the nodes.
-        return without(strings(committed.scan(node_key, ("id",)).column("id")), removed)
+        ids = committed.scan(node_key, ("id",)).column("id")
+        return ids.filter(pc.invert(among(ids, removed))) if len(removed) else ids
     asked = without(union([piece for end in ends for piece in end.pieces]), removed)
     if not len(asked):
         return NO_IDS
