@@ -1,15 +1,25 @@
 """The benchmark graph, the same on every run: people, documents, who knows and mentions whom.
 
 Size M is 200k nodes and 1M edges. Keys are strings; `Knows` has power-law degrees, and no pair of
-people twice, so that paths and pairs are counted alike by every engine.
+people twice, so that paths and pairs are counted alike by every engine. XL is too large to be made
+at once: ``batches`` gives it in parts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-SIZES = {"S": (10_000, 50_000), "M": (200_000, 1_000_000), "L": (1_000_000, 5_000_000)}
+SIZES = {
+    "S": (10_000, 50_000),
+    "M": (200_000, 1_000_000),
+    "L": (1_000_000, 10_000_000),
+    "XL": (10_000_000, 100_000_000),
+}
+BATCH_NODES, BATCH_EDGES = 1_000_000, 10_000_000
 SCHEMA = """
 node Person { id: String @key  name: String  age: I32  city: String  @range(age, 0..150) }
 node Document { id: String @key  title: String  body: String  embedding: Vector(128) }
@@ -19,7 +29,7 @@ edge Mentions: Document -> Person
 
 
 def strings(prefix: str, numbers: np.ndarray) -> pa.Array:
-    return pa.array([f"{prefix}{n}" for n in numbers.tolist()], pa.string())
+    return pc.binary_join_element_wise(prefix, pa.array(numbers).cast(pa.string()), "")
 
 
 def acquaintances(
@@ -45,63 +55,80 @@ def tables(size: str, seed: int = 7) -> dict[str, pa.Table]:
     people, documents = int(nodes * 0.8), int(nodes * 0.2)
     knows, mentions = int(edges * 0.8), int(edges * 0.2)
     src, dst = acquaintances(rng, people, knows)
+    written = document_table(rng, np.arange(documents))
+    return {
+        "Person": person_table(rng, np.arange(people)),
+        "Document": written,
+        "Knows": knows_table(rng, np.arange(knows), src, dst),
+        "Mentions": mentions_table(rng, np.arange(mentions), documents, people),
+    }
+
+
+def batches(size: str, seed: int = 7) -> Iterator[dict[str, pa.Table]]:
+    """The same in parts: first all nodes, then edges. Pairs may occur again in another part."""
+    nodes, edges = SIZES[size]
+    rng = np.random.default_rng(seed)
+    people, documents = int(nodes * 0.8), int(nodes * 0.2)
+    for start in range(0, nodes, BATCH_NODES):
+        count = min(BATCH_NODES, nodes - start)
+        p, d = (np.arange(int(start * part), int((start + count) * part)) for part in (0.8, 0.2))
+        yield {"Person": person_table(rng, p), "Document": document_table(rng, d)}
+    for start in range(0, edges, BATCH_EDGES):
+        count = min(BATCH_EDGES, edges - start)
+        k, m = (np.arange(int(start * part), int((start + count) * part)) for part in (0.8, 0.2))
+        src, dst = acquaintances(rng, people, len(k))
+        yield {
+            "Knows": knows_table(rng, k, src, dst),
+            "Mentions": mentions_table(rng, m, documents, people),
+        }
+
+
+def person_table(rng: np.random.Generator, numbers: np.ndarray) -> pa.Table:
+    names = (strings("Name", numbers % 9973), strings("Family", numbers % 7919))
+    columns = {
+        "id": strings("p", numbers),
+        "name": pc.binary_join_element_wise(*names, " "),
+        "age": pa.array(rng.integers(16, 90, len(numbers)), pa.int32()),
+        "city": strings("city", rng.integers(0, 200, len(numbers))),
+    }
+    return required(columns)
+
+
+def document_table(rng: np.random.Generator, numbers: np.ndarray) -> pa.Table:
     words = np.array([f"word{i}" for i in range(5000)])
     zipf = 1 / np.arange(1, 5001) ** 1.05
-    picks = rng.choice(5000, size=(documents, 60), p=zipf / zipf.sum())
-    embedding = rng.normal(size=documents * 128).astype(np.float32)
-    required = {"nullable": False}
-    text, number = pa.string(), pa.int32()
-    return {
-        "Person": pa.table(
-            [
-                strings("p", np.arange(people)),
-                pa.array([f"Name{i % 9973} Family{i % 7919}" for i in range(people)]),
-                pa.array(rng.integers(16, 90, people), number),
-                strings("city", rng.integers(0, 200, people)),
-            ],
-            schema=pa.schema(
-                [
-                    pa.field(n, t, **required)
-                    for n, t in [("id", text), ("name", text), ("age", number), ("city", text)]
-                ]
-            ),
+    picks = rng.choice(5000, size=(len(numbers), 60), p=zipf / zipf.sum())
+    embedding = rng.normal(size=len(numbers) * 128).astype(np.float32)
+    columns = {
+        "id": strings("d", numbers),
+        "title": pa.array(
+            [f"Title {words[p[0]]} {i}" for i, p in zip(numbers.tolist(), picks, strict=True)]
         ),
-        "Document": pa.table(
-            [
-                strings("d", np.arange(documents)),
-                pa.array([f"Title {words[p[0]]} {i}" for i, p in enumerate(picks)]),
-                pa.array([" ".join(words[p]) for p in picks]),
-                pa.FixedSizeListArray.from_arrays(pa.array(embedding), 128),
-            ],
-            schema=pa.schema(
-                [
-                    pa.field("id", text, **required),
-                    pa.field("title", text, **required),
-                    pa.field("body", text, **required),
-                    pa.field("embedding", pa.list_(pa.float32(), 128), **required),
-                ]
-            ),
-        ),
-        "Knows": pa.table(
-            [
-                strings("k", np.arange(knows)),
-                strings("p", src),
-                strings("p", dst),
-                pa.array(rng.integers(1990, 2026, knows), number),
-            ],
-            schema=pa.schema(
-                [
-                    pa.field(n, t, **required)
-                    for n, t in [("id", text), ("src", text), ("dst", text), ("since", number)]
-                ]
-            ),
-        ),
-        "Mentions": pa.table(
-            [
-                strings("m", np.arange(mentions)),
-                strings("d", rng.integers(0, documents, mentions)),
-                strings("p", (people * rng.random(mentions) ** 2).astype(np.int64)),
-            ],
-            schema=pa.schema([pa.field(n, text, **required) for n in ("id", "src", "dst")]),
-        ),
+        "body": pa.array([" ".join(words[p]) for p in picks]),
+        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(embedding), 128),
     }
+    return required(columns)
+
+
+def knows_table(
+    rng: np.random.Generator, numbers: np.ndarray, src: np.ndarray, dst: np.ndarray
+) -> pa.Table:
+    since = pa.array(rng.integers(1990, 2026, len(numbers)), pa.int32())
+    ends = {"src": strings("p", src), "dst": strings("p", dst)}
+    return required({"id": strings("k", numbers), **ends, "since": since})
+
+
+def mentions_table(
+    rng: np.random.Generator, numbers: np.ndarray, documents: int, people: int
+) -> pa.Table:
+    columns = {
+        "id": strings("m", numbers),
+        "src": strings("d", rng.integers(0, documents, len(numbers))),
+        "dst": strings("p", (people * rng.random(len(numbers)) ** 2).astype(np.int64)),
+    }
+    return required(columns)
+
+
+def required(columns: dict[str, pa.Array]) -> pa.Table:
+    fields = [pa.field(name, column.type, nullable=False) for name, column in columns.items()]
+    return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields))

@@ -51,6 +51,14 @@ def test_numbers_that_run_over_a_word_are_spelled_right(monkeypatch: pytest.Monk
     ]
 
 
+@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 5_000])
+@pytest.mark.parametrize("low", [0, 1, 1023, (1 << 20) - 2, (1 << 64) - 1500, (1 << 79) - 1])
+def test_ids_count_on_from_any_number(low: int, count: int) -> None:
+    start = (7 << 80) + low
+    found = module._consecutive(start, count).to_pylist()
+    assert [number(text) for text in found] == list(range(start, start + count))
+
+
 def test_derived_ids_ascend_with_source_and_line() -> None:
     run = SystemIds(ManualClock()).ulid()
     lines = np.array([0, 1, 500], np.int64)

@@ -15,10 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Hashes = npt.NDArray[np.uint64]
+Places = npt.NDArray[Any]
+"""Offsets of bytes, as wide as Arrow has them: they are not copied to be widened."""
 
 MULTIPLIER = 0x9E3779B97F4A7C15
 """An odd number whose multiples spread evenly over 64 bits."""
-BLOCK_ROWS = 1 << 15
+BLOCK_ROWS = 1 << 14
 """Rows hashed at once: small enough that the intermediate arrays stay in the cache."""
 LONG_BYTES = 512
 """Texts beyond this are hashed one by one."""
@@ -28,16 +30,14 @@ _WORD_BITS = (1 << 64) - 1
 def text_hashes(texts: pa.StringArray) -> Hashes:
     """A number for each text, equal where the texts are; nulls are not expected."""
     out = np.zeros(len(texts), np.uint64)
-    _, offset_buffer, byte_buffer = texts.buffers()
-    if not len(texts) or byte_buffer is None or not byte_buffer.size:
-        return out
-    offsets = np.frombuffer(offset_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    words = every_word(byte_buffer)
+    bounds, words = bounds_of(texts), every_word(texts.buffers()[2])
     for start in range(0, len(texts), BLOCK_ROWS):
-        bounds = offsets[start : start + BLOCK_ROWS + 1].astype(np.int64)
-        _hash_block(words, bounds[1:], np.diff(bounds), out[start : start + len(bounds) - 1])
-    for row in np.flatnonzero(np.diff(offsets) > LONG_BYTES).tolist():
-        out[row] = text_hash(texts[row].as_py())
+        block = bounds[start : start + BLOCK_ROWS + 1]
+        ends, lengths = block[1:], np.diff(block)
+        _hash_block(words, ends, lengths, out[start : start + len(ends)])
+        if int(lengths.max()) > LONG_BYTES:
+            for row in (start + np.flatnonzero(lengths > LONG_BYTES)).tolist():
+                out[row] = text_hash(texts[row].as_py())
     return out
 
 
@@ -54,9 +54,7 @@ def text_hash(text: str) -> int:
     return number
 
 
-def _hash_block(
-    words: Hashes, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], out: Hashes
-) -> None:
+def _hash_block(words: Hashes, ends: Places, lengths: Places, out: Hashes) -> None:
     out[:] = lengths
     longest = min(int(lengths.max(initial=0)), LONG_BYTES)
     shortest = int(lengths.min(initial=0))
@@ -77,28 +75,36 @@ def mix(hashes: Hashes, words: Hashes) -> None:
     hashes ^= hashes >> np.uint64(32)
 
 
-def every_word(buffer: pa.Buffer) -> Hashes:
+def bounds_of(texts: pa.Array) -> Places:
+    """Where the bytes of each text begin, and at last where those of the last one end."""
+    if not len(texts):
+        return np.zeros(1, np.int32)
+    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    return np.frombuffer(texts.buffers()[1], width)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def every_word(buffer: pa.Buffer | None) -> Hashes:
     """One little-endian word starting at every byte, so that a text's words are one gather each."""
-    octets = np.frombuffer(buffer, dtype=np.uint8)
+    octets = np.frombuffer(buffer or b"", dtype=np.uint8)
     if len(octets) < 8:
         octets = np.append(octets, np.zeros(8, dtype=np.uint8))
     first: npt.NDArray[Any] = octets[:8].view(np.uint64)
     return np.lib.stride_tricks.as_strided(first, shape=(len(octets) - 7,), strides=(1,))
 
 
-def words_before(
-    words: Hashes, ends: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], distance: int
-) -> Hashes:
+def words_before(words: Hashes, ends: Places, lengths: Places, distance: int) -> Hashes:
     """The word ``distance`` bytes before each end, without the bytes of the text before it."""
     starts = ends - distance
-    if starts[0] < 0:
+    if int(starts.min(initial=0)) < 0:
         # Only at the start of the buffer: read from byte 0 and move the bytes to their place.
         missing = np.maximum(-starts, 0)
         found = words[np.maximum(starts, 0)] << (8 * missing).astype(np.uint64)
     else:
         found = words[starts]
-    # NumPy defines a shift by 64 or more as zero: a text that ended earlier adds nothing.
-    found >>= (8 * np.maximum(distance - lengths, 0)).astype(np.uint64)
+    before = distance - lengths
+    if int(before.max(initial=0)) > 0:
+        # NumPy defines a shift by 64 or more as zero: a text that ended earlier adds nothing.
+        found >>= (np.maximum(before, 0, out=before) << 3).astype(np.uint64)
     return found
 
 

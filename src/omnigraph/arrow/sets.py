@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -10,19 +10,39 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.text_set import TextSet
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
 NO_POSITIONS: Positions = np.empty(0, dtype=np.int64)
+TEXT_SET_ROWS_MIN = 50_000
+"""Below this, in both columns, a set of texts costs more than it saves."""
 
 
 def among(values: Column, known: Column) -> Column:
-    """A mask of the values that are known; a null is not. A single one needs no hash table."""
-    if len(known) == 1 and known.null_count == 0:
-        return pc.fill_null(pc.equal(values, known[0]), False)
-    return pc.is_in(values, value_set=known, skip_nulls=True)
+    """A mask of the values that are known; a null is not."""
+    return known_among(known, len(values))(values)
+
+
+def known_among(known: Column, asked: int) -> Callable[[Column], Column]:
+    """The same for several columns, which have so many rows in all."""
+
+    def by_arrow(values: Column) -> Column:
+        # A single one needs no hash table.
+        if len(known) == 1 and known.null_count == 0:
+            return pc.fill_null(pc.equal(values, known[0]), False)
+        return pc.is_in(values, value_set=known, skip_nulls=True)
+
+    if asked + len(known) < TEXT_SET_ROWS_MIN or len(known) < 2 or not _is_text(known):
+        return by_arrow
+    texts = TextSet(known)
+    return lambda values: pa.array(texts.holds(values)) if _is_text(values) else by_arrow(values)
+
+
+def _is_text(column: Column) -> bool:
+    return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
 
 
 def without(values: pa.Array, known: Column) -> pa.Array:

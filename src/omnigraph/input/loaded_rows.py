@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
 from omnigraph.ids import IdSource
 from omnigraph.input.problems import PROBLEMS_MAX, Problem
-from omnigraph.rules.table_delta import Origins
+from omnigraph.rules.table_delta import Lines, Origins
 from omnigraph.schema.catalog import GraphType
 from omnigraph.schema.identity import canonical_ids, is_keyed
 from omnigraph.schema.property_values import shown
@@ -46,12 +45,15 @@ class Part:
     type: GraphType
     rows: pa.Table
     """In the columns of ``table_schema(type)``; null ids of types without a key get a fresh one."""
-    lines: npt.NDArray[np.int64]
+    lines: Lines
     source: int = 0
 
     def placed(self, source: int, lines_before: int) -> Part:
         """The same part, placed in its source instead of in a block of it."""
-        return replace(self, source=source, lines=self.lines + lines_before)
+        lines = np.asarray(self.lines, np.int64) + lines_before
+        if len(lines) and bool((np.diff(lines) == 1).all()):
+            return replace(self, source=source, lines=range(int(lines[0]), int(lines[-1]) + 1))
+        return replace(self, source=source, lines=lines)
 
 
 def id_is_property(graph_type: GraphType) -> bool:
@@ -109,7 +111,7 @@ def finish(
     parts: Iterable[Part], source_names: Sequence[str], ids: IdSource
 ) -> dict[str, LoadedRows]:
     """Parts in input order -> one table per type, in order of first mention."""
-    names, loaded = tuple(source_names), dict[str, LoadedRows]()
+    loaded: dict[str, LoadedRows] = {}
     for table_key, same in by_type(parts).items():
         graph_type = same[0].type
         rows = pa.concat_tables([p.rows for p in same])
@@ -117,16 +119,10 @@ def finish(
         if not is_keyed(graph_type):
             ids_fresh = rows.column("id").null_count == rows.num_rows
             rows = rows.set_column(0, rows.schema.field(0), with_fresh_ids(rows.column("id"), ids))
-        counts = [len(p.lines) for p in same]
-        sources = np.array([p.source for p in same], dtype=np.int32)
         loaded[table_key] = LoadedRows(
             type=graph_type,
             rows=rows,
-            origins=Origins(
-                names=names,
-                name_index=np.repeat(sources, counts),
-                lines=np.concatenate([p.lines for p in same]),
-            ),
+            origins=Origins.of(source_names, ((p.source, p.lines) for p in same)),
             ids_fresh=ids_fresh,
         )
     return loaded

@@ -139,7 +139,7 @@ def _batch(stats: UnitStats, entries: Sequence[_Entry]) -> pa.RecordBatch:
 
 
 def _pack_part(part: Part) -> bytes:
-    lines = part.lines
+    lines = np.asarray(part.lines, np.int64)
     first, count = int(lines[0]), len(lines)
     if int(lines[-1]) == first + count - 1 and bool((np.diff(lines) == 1).all()):
         # Nearly always one row follows the other, and the first line says it all.

@@ -78,8 +78,7 @@ def rows_from_table(
             [Problem(source=source_name, line=i + 1, message=m) for i, m in mismatches],
             stopped=len(mismatches) == PROBLEMS_MAX,
         )
-    lines = np.arange(1, rows.num_rows + 1, dtype=np.int64)
-    part = Part(type=graph_type, rows=rows, lines=lines)
+    part = Part(type=graph_type, rows=rows, lines=range(1, rows.num_rows + 1))
     return finish([part], [source_name], ids)[graph_type.table_key]
 
 

@@ -272,11 +272,12 @@ def exact_pass(
 
 def input_delta(graph_type: GraphType, rows: pa.Table, files: tuple[str, ...]) -> TableDelta:
     """Some rows of the input as the local rules take them."""
-    origins = Origins(
-        names=files,
-        name_index=rows.column(FILE).to_numpy().astype(np.int32),
-        lines=rows.column(LINE).to_numpy().astype(np.int64),
-    )
+    sources = rows.column(FILE).to_numpy()
+    cuts = np.flatnonzero(np.diff(sources)) + 1
+    lines = np.split(rows.column(LINE).to_numpy().astype(np.int64), cuts)
+    firsts = [0, *cuts.tolist()] if rows.num_rows else []
+    stretches = zip((int(sources[first]) for first in firsts), lines, strict=False)
+    origins = Origins.of(files, stretches)
     return TableDelta(type=graph_type, mode=WriteMode.APPEND, rows=rows, origins=origins)
 
 

@@ -23,8 +23,9 @@ from omnigraph.rules.findings import RuleFinding, count, out_of_bounds, row_viol
 from omnigraph.rules.identity import rows_of_ids
 from omnigraph.rules.image import TableImage, bounded, image_of
 from omnigraph.rules.ranked import Found, RankedViolation
+from omnigraph.rules.repeats import none_more_often
 from omnigraph.rules.table_delta import FILE, LINE, NO_IDS, CommittedState
-from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.catalog import Cardinality, EdgeType
 
 Counts = npt.NDArray[np.int64]
 
@@ -35,6 +36,8 @@ def check_cardinality(
     """Sources with too many or too few edges. At most one lookup."""
     edge, cardinality = image.delta.type, bounded(image.delta.type)
     if cardinality is None or not isinstance(edge, EdgeType):
+        return []
+    if _certainly_kept(image, cardinality, committed):
         return []
     # First the sources of the input in its order, then the others by name: a stable order.
     before = image.sources_before.take(pc.sort_indices(image.sources_before))
@@ -49,6 +52,17 @@ def check_cardinality(
         others = committed.lookup(edge.table_key, "src", touched, ("id", "src"))
         counts = counts + _count(image.untouched(others).column("src"), touched)
     return _findings(image, edge, touched, counts)
+
+
+def _certainly_kept(image: TableImage, cardinality: Cardinality, committed: CommittedState) -> bool:
+    """Whether the rows are all edges that there are, and seen to keep within the bounds.
+
+    Each of their sources has one. That none has too many is seen without counting.
+    """
+    stays = not image.overwrites and committed.row_count(image.delta.type.table_key)
+    if stays or len(image.sources_before) or cardinality.low > 1:
+        return False
+    return cardinality.high is None or none_more_often(image.rows.column("src"), cardinality.high)
 
 
 def _count(sources: pa.ChunkedArray | pa.Array, touched: pa.Array) -> Counts:

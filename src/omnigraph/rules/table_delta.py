@@ -9,7 +9,7 @@ effect, and the same delta is checked again on a newer snapshot when a race is l
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,19 +43,35 @@ class WriteMode(StrEnum):
     """The rows become the whole content of the type."""
 
 
+Lines = range | npt.NDArray[np.int64]
+"""1-based lines (text sources) or rows (tables). Mostly they follow each other, and a range takes
+no room beside millions of rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where each row of a delta came from, for messages. Arrays are as long as the rows."""
+    """Where each row of a delta came from, for messages: stretches of rows behind each other."""
 
     names: tuple[str, ...]
     """Source names, e.g. file paths as the user gave them."""
-    name_index: npt.NDArray[np.int32]
-    lines: npt.NDArray[np.int64]
-    """1-based line (text sources) or row (tables)."""
+    firsts: npt.NDArray[np.int64]
+    """The first row of each stretch."""
+    stretches: tuple[tuple[int, Lines], ...]
+    """The source, as a place in ``names``, and the lines."""
+
+    @staticmethod
+    def of(names: Sequence[str], stretches: Iterable[tuple[int, Lines]]) -> Origins:
+        """Stretches in the order of the rows."""
+        found = tuple(stretches)
+        counts = np.array([0, *(len(lines) for _, lines in found)], np.int64)
+        return Origins(names=tuple(names), firsts=np.cumsum(counts)[:-1], stretches=found)
 
     def at(self, row: int) -> tuple[str, int]:
         """Source name and line of one row."""
-        return self.names[int(self.name_index[row])], int(self.lines[row])
+        # Of stretches with the same first row all but the last are empty.
+        number = int(np.searchsorted(self.firsts, row, side="right")) - 1
+        source, lines = self.stretches[number]
+        return self.names[source], int(lines[row - int(self.firsts[number])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

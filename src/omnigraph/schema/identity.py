@@ -20,11 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.arrow.compute import pc
+from omnigraph.arrow.hashes import bounds_of
 from omnigraph.errors import InputError, InternalError
 from omnigraph.schema.catalog import EdgeType, GraphType
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 """What JSON must escape inside a string; everything else stands for itself."""
+_BLOCK_BYTES = 1 << 18
+"""Bytes that are looked at together: small enough to stay in the cache."""
 
 
 def is_keyed(graph_type: GraphType) -> bool:
@@ -104,9 +107,9 @@ def _json_arrays(texts: Sequence[pa.StringArray]) -> pa.StringArray:
     joined = pc.binary_join_element_wise(
         *parts, pa.scalar('"]'), pa.scalar(""), null_handling="emit_null"
     )
-    escape = _rows_to_escape(texts)
-    if not pc.any(escape, min_count=0).as_py():
+    if not any(map(_has_byte_to_escape, texts)):
         return joined
+    escape = _rows_to_escape(texts)
     # Only rows with a quote, a backslash or a control character are worth a Python loop.
     members = zip(*(t.filter(escape).to_pylist() for t in texts), strict=True)
     escaped = [
@@ -116,6 +119,14 @@ def _json_arrays(texts: Sequence[pa.StringArray]) -> pa.StringArray:
         for row in members
     ]
     return pc.replace_with_mask(joined, escape, pa.array(escaped, pa.string()))
+
+
+def _has_byte_to_escape(texts: pa.StringArray) -> bool:
+    """Whether any row may need it: in UTF-8 these characters are bytes of their own."""
+    bounds, content = bounds_of(texts), texts.buffers()[2]
+    octets = np.frombuffer(content or b"", np.uint8)[int(bounds[0]) : int(bounds[-1])]
+    blocks = (octets[n : n + _BLOCK_BYTES] for n in range(0, len(octets), _BLOCK_BYTES))
+    return any(bool(((b < 0x20) | (b == ord('"')) | (b == ord("\\"))).any()) for b in blocks)
 
 
 def _rows_to_escape(texts: Sequence[pa.StringArray]) -> pa.BooleanArray:

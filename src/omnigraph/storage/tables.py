@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 
-from omnigraph.arrow.sets import among, true_at
+from omnigraph.arrow.sets import among, known_among, true_at
 from omnigraph.errors import CorruptionError, InternalError, NotFoundError
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import (
@@ -151,8 +151,9 @@ class Table:
         if self._asks_index(column, values):
             return self._positions_by_index(column, values)
         found, start = [np.empty(0, np.int64)], 0
+        is_wanted = known_among(values, self.row_count)
         for piece in self._pieces((column,), len(values)):
-            found.append(true_at(among(piece[column], values)) + start)
+            found.append(true_at(is_wanted(piece[column])) + start)
             start += piece.num_rows
         return np.concatenate(found)
 
@@ -381,8 +382,9 @@ class Table:
             return self.take(self.positions(column, values), columns)
         if self._asks_index(column, values):
             return self._rows_by_index(column, values, columns)
+        is_wanted = known_among(values, self.row_count)
         found = [
-            piece.filter(among(piece[column], values)).select(list(columns))
+            piece.filter(is_wanted(piece[column])).select(list(columns))
             for piece in self._pieces(wanted, len(values))
         ]
         return pa.concat_tables(found) if found else self._empty(columns)

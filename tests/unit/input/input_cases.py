@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InputError
@@ -26,6 +27,7 @@ from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.ir import to_ir
 from omnigraph.spark.arrow import carried_schema, to_spark
 from omnigraph.spark.input import read_units, unpack_problems, unpack_rows
+from support.places import lines, sources
 
 SCHEMA = """
 node All {
@@ -152,7 +154,7 @@ def carried(loaded: LoadedRows) -> pa.Table:
     rows = loaded.rows.cast(own).combine_chunks()
     batches = [to_spark(b, carried_schema(own)) for b in rows.to_batches()]
     table = pa.Table.from_batches(batches, carried_schema(own))
-    places = [loaded.origins.name_index.astype("int32"), loaded.origins.lines]
+    places = [sources(loaded.origins), np.array(lines(loaded.origins), np.int64)]
     for name, values in zip(("_file", "_line"), places, strict=True):
         table = table.append_column(name, pa.array(values))
     return table.cast(carried_schema(rows_schema(loaded.type)))

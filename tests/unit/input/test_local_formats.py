@@ -22,6 +22,7 @@ from omnigraph.ids import SeededIds
 from omnigraph.input.loaded_rows import LoadedRows
 from omnigraph.input.sources import sort_out
 from omnigraph.input.threads import read_input
+from support.places import lines
 
 ROWS = pa.table(
     {
@@ -89,7 +90,7 @@ def test_a_file_is_read_as_by_tasks(tmp_path: Path, name: str) -> None:
     here = read(path, "All")["node:All"]
     tasks = parse_here(str(path), type_name="All", range_bytes=10_000)
     assert columns(here.rows) == columns(tasks.rows["node:All"])
-    assert here.origins.lines.tolist() == tasks.rows["node:All"]["_line"].to_pylist()
+    assert lines(here.origins) == tasks.rows["node:All"]["_line"].to_pylist()
     assert here.origins.at(7)[0] == str(path)
     assert here.rows["i"].to_pylist() == ROWS["i"].to_pylist()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import pairwise
 
 import numpy as np
@@ -112,3 +112,20 @@ def test_one_value_everywhere():
     later, superseded = found(pa.chunked_array([["same"] * count]))
     assert later == [(row, 0) for row in range(1, count)]
     assert superseded == list(range(count - 1))
+
+
+@settings(deadline=None, max_examples=examples(100))
+@given(st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=12), st.integers(0, 5))
+def test_what_is_certainly_not_more_often_is_not(values, times):
+    column = pa.chunked_array(
+        [pa.array(values[:4], pa.string()), pa.array(values[4:], pa.string())]
+    )
+    expected = max(Counter(values).values(), default=0) <= times
+    assert repeats.none_more_often(column, times) == expected
+
+
+def test_by_a_hash_that_knows_nothing_nothing_is_certain(monkeypatch):
+    monkeypatch.setattr(repeats, "_hash_rows", lambda columns: np.zeros(len(columns[0]), np.uint64))
+    assert not repeats.none_more_often(pa.chunked_array([["a", "b", "c"]]), 1)
+    assert not repeats.none_more_often(pa.chunked_array([["a", "b", "c"]]), 2)
+    assert repeats.none_more_often(pa.chunked_array([["a", "b", "c"]]), 3)

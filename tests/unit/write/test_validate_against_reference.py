@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from validate_fixtures import catalog, edge, node, prop, table_of
 from validate_reference import Reference
 
+from omnigraph.arrow import sets
 from omnigraph.errors import ConstraintError, ErrorKind
-from omnigraph.rules import repeats, table_delta
+from omnigraph.rules import endpoints, repeats, table_delta
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.schema.catalog import Check, Range, Scalar
 from omnigraph.testing.committed import MemoryState
@@ -169,9 +170,12 @@ def cases(draw):
 
 @pytest.fixture(params=["small", "large"])
 def paths(request, monkeypatch):
-    """Also the ways that only large inputs take: hashing and threads."""
+    """Also the ways that only large inputs take: hashing, threads, pieces and sets of texts."""
     if request.param == "large":
         monkeypatch.setattr(repeats, "_EXACT_ROWS_MAX", 0)
+        monkeypatch.setattr(sets, "TEXT_SET_ROWS_MIN", 0)
+        monkeypatch.setattr(endpoints, "PIECE_ROWS", 2)
+        monkeypatch.setattr(endpoints, "SCANNED_MIN", 0)
         monkeypatch.setattr(table_delta, "_PARALLEL_ROWS_MIN", 0)
 
 

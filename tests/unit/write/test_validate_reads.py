@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from validate_fixtures import MERGE, OVERWRITE, accepted, catalog, change, edge, fleet, node, state
 
+from omnigraph.rules import endpoints
 from omnigraph.testing.committed import RecordedRead
 
 FLEET = fleet()
@@ -52,6 +53,16 @@ def test_both_ends_at_one_type_are_one_lookup_over_all_edge_types():
 def test_only_nodes_that_the_delta_does_not_bring_are_looked_up():
     delta = change(FLEET, Vessel=[V1], Tows=[TOW], fresh=("Tows", "Vessel"))
     assert reads(FLEET, delta, Vessel=[V2]) == [lookup("node:Vessel", "id", ["2"], "id")]
+
+
+def test_of_no_more_nodes_than_ends_are_left_all_are_read_once(monkeypatch):
+    monkeypatch.setattr(endpoints, "SCANNED_MIN", 2)
+    both = [TOW, {"id": "u", "src": "2", "dst": "1"}]
+    delta = change(FLEET, Tows=both, CallsAt=[CALL], fresh=("Tows", "CallsAt"))
+    assert reads(FLEET, delta, Vessel=[V1, V2], Port=[{"id": "p"}]) == [
+        scan("node:Vessel", "id"),
+        lookup("node:Port", "id", ["p"], "id"),
+    ]
 
 
 def test_a_unique_value_is_looked_up_and_null_is_not():

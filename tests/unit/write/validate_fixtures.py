@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import ConstraintError
@@ -98,11 +97,7 @@ def table_of(graph_type: GraphType, rows) -> pa.Table:
 
 
 def origins(count: int, name: str = "in.jsonl") -> Origins:
-    return Origins(
-        names=(name,),
-        name_index=np.zeros(count, np.int32),
-        lines=np.arange(1, count + 1, dtype=np.int64),
-    )
+    return Origins.of((name,), [(0, range(1, count + 1))])
 
 
 def change(schema: Catalog, mode=APPEND, *, removed=None, fresh=(), lines=False, **rows):
