@@ -256,7 +256,7 @@ class Mirror:
         if last:
             name = location.absolute(manifest_name(path, last))
             versions[last] = ManifestFile(path=name, size=None)
-        return StagingNamespace(location.table_uri(path), versions, location.storage_options)
+        return StagingNamespace(location.table_uri(path), versions, location)
 
 
 def _newest(names: Iterable[str]) -> int:
