@@ -87,6 +87,15 @@ class Location:
                 usual = f"https://s3.{self.options.get('aws_region')}.amazonaws.com"
                 return self.options.get("aws_endpoint", usual)
 
+    def is_at(self, root: str) -> bool:
+        """Whether this is where another spelling of a root leads, by links for example."""
+        if root == self.table_uri("").rstrip("/"):
+            return True
+        try:
+            return self.local_path is not None and self.local_path.samefile(root)
+        except (OSError, ValueError):
+            return False
+
     def table_uri(self, path: str) -> str:
         """The URI of a dataset below the root."""
         return f"{self.lance_root}/{path}"
