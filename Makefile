@@ -6,6 +6,7 @@ READY  := $(VENV)/.ready
 BASE   := $(VENV)/.base
 SPARK  := $(VENV)/.spark
 PEERS  := $(VENV)/.peers
+AZURITE := $(VENV)/azurite
 LOCK   := $(BIN)/uv pip compile --universal --no-header --no-emit-index-url --generate-hashes --python-version 3.11 --quiet
 
 SEEDS  ?= 1 2 3
@@ -14,7 +15,7 @@ SOAK_SHARD ?= 0/1
 EXAMPLES ?= 50
 WRITES ?= 10
 
-.PHONY: demo demo-base demo-spark test test-fast soak soak-merges soak-histories soak-random soak-races check format golden bench bench-spark lock clean help
+.PHONY: demo demo-base demo-spark test test-fast test-azure soak soak-merges soak-histories soak-random soak-races check format golden bench bench-spark lock clean help
 
 help:            ## show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/\t/' | expand -t 14
@@ -61,6 +62,10 @@ test: $(READY)   ## the whole suite
 
 test-fast: $(READY) ## the inner loop: guards and unit tests without the random ones
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not hypothesis" tests/guards tests/unit
+
+test-azure: $(READY) ## graphs on Azure's emulator, which npm installs (190 MB); not part of `make test`
+	npm install --prefix $(AZURITE) --no-save --no-audit --no-fund azurite@3
+	AZURITE=$(AZURITE) $(BIN)/python -m pytest -q tests/azure
 
 soak: soak-merges soak-histories soak-random soak-races ## hours: the whole matrix of merges, long random histories, many random cases, long races
 

@@ -102,6 +102,9 @@ def test_a_moved_graph_says_so_until_its_mirrors_are_made_anew(graph: Path, tmp_
     moved = graph.rename(tmp_path / "moved")
     shown = answer("status", moved)["mirror"]
     assert (shown["made_at"], shown["behind"]) == (str(graph), ["CallsAt", "Port", "Vessel"])
+    told = run("query", moved, "-e", "match { $p: Port } return { count($p) as n }")
+    assert f"was moved or copied from {graph}: " in told.stderr
+    assert "omnigraph repair --confirm" in told.stderr
     said = ok("status", moved).stdout
     assert f"refer to {graph}: the graph was moved or copied" in said
     assert "omnigraph repair --confirm" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from obstore.store import S3Store
 
 import omnigraph
+from omnigraph.api.opening import moved_text
 from omnigraph.testing.s3 import BUCKET
+from omnigraph.write import outcome
 from support.racers import SCHEMA
 
 
@@ -102,3 +105,89 @@ def test_a_whole_bucket(s3_root: str, s3_server) -> None:
     s3_server.bucket(bucket)
     fill(f"s3://{bucket}")
     carry_on(f"s3://{bucket}/")
+
+
+# -- told at open ----------------------------------------------------------------------------------
+
+
+def warned(caplog: pytest.LogCaptureFixture, root: object) -> list[str]:
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "omnigraph.api"):
+        omnigraph.open(root).close()
+    return [r.getMessage() for r in caplog.records if r.name == "omnigraph.api"]
+
+
+def copied(root: str, source: str, target: str) -> str:
+    """A copy beside the source, made without this library."""
+    if "://" not in root:
+        shutil.copytree(f"{root}/{source}", f"{root}/{target}")
+    else:
+        store = S3Store(BUCKET, client_options={"allow_http": True})
+        prefix = f"{root.removeprefix(f's3://{BUCKET}/')}/{source}/"
+        for batch in obstore.list(store, prefix):
+            for entry in batch:
+                name = entry["path"].removeprefix(prefix)
+                new = f"{prefix.removesuffix(f'{source}/')}{target}/{name}"
+                obstore.copy(store, entry["path"], new)
+    return f"{root}/{target}"
+
+
+def test_a_copy_is_told_when_it_is_opened_until_others_find_it(
+    store_root: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = f"{store_root}/old"
+    with omnigraph.init(old, SCHEMA) as graph:
+        graph.load(person("a", "b"))
+        graph.upkeep.mirror()
+    assert warned(caplog, old) == []
+    new = copied(store_root, "old", "new")
+    (said,) = warned(caplog, new)
+    assert said == moved_text(new, old)
+    with omnigraph.open(new) as graph:
+        assert graph.upkeep.moved_from() == old
+        graph.upkeep.repair(confirm=True)
+        assert graph.upkeep.moved_from() is None
+    assert warned(caplog, new) == []
+    assert warned(caplog, old) == []
+
+
+def test_a_copy_is_told_after_writes_that_left_its_mirrors(
+    store_root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = f"{store_root}/old"
+    with omnigraph.init(old, SCHEMA) as graph:
+        graph.load(person("a", "b"))
+        graph.upkeep.mirror()
+    new = copied(store_root, "old", "new")
+    monkeypatch.setattr(outcome, "tell_others", lambda *_: None)
+    with omnigraph.open(new) as graph:
+        graph.load(person("c"))
+    assert warned(caplog, new) == [moved_text(new, old)]
+
+
+def test_a_handle_from_before_a_repair_does_not_bring_the_warning_back(
+    store_root: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = f"{store_root}/old"
+    with omnigraph.init(old, SCHEMA) as graph:
+        graph.load(person("a", "b"))
+        graph.upkeep.mirror()
+    new = copied(store_root, "old", "new")
+    with omnigraph.open(new) as late:
+        with omnigraph.open(new) as graph:
+            graph.upkeep.repair(confirm=True)
+        late.load(person("c"))
+    assert warned(caplog, new) == []
+
+
+def test_a_link_to_a_folder_is_the_same_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with omnigraph.init(tmp_path / "graph", SCHEMA) as graph:
+        graph.load(person("a", "b"))
+        graph.upkeep.mirror()
+    (tmp_path / "link").symlink_to(tmp_path / "graph")
+    assert warned(caplog, tmp_path / "link") == []
+    with omnigraph.open(tmp_path / "link") as graph:
+        assert graph.upkeep.check().ok
+        assert graph.upkeep.status().mirror.made_at is None

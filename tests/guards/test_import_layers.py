@@ -36,6 +36,7 @@ FOREIGN = {
     "lance": "storage",
     "lance_namespace": "storage",
     "obstore": "storage",
+    "botocore": "storage",
     "pyspark": "spark",
 }
 FILES = sorted(SRC.rglob("*.py"))

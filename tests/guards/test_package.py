@@ -85,7 +85,7 @@ def test_the_page_on_platforms_tells_the_ranges(metadata: Message) -> None:
     text = (ROOT / "docs/guide/platforms.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| ([a-z]+) \| ([0-9.]+)", text, re.M))
     needed = ranges(metadata)
-    assert set(told) == {"pylance", "pyarrow", "numpy", "pandas", "click", "pyspark"}
+    assert set(told) == {"pylance", "pyarrow", "numpy", "pandas", "botocore", "click", "pyspark"}
     for name, lowest in told.items():
         assert f">={lowest}" in str(needed[name].specifier), name
     assert f"| Python | {metadata['Requires-Python'].removeprefix('>=')} and newer" in text

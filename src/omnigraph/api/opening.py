@@ -77,7 +77,18 @@ def open(
     head = repository.branch(MAIN).head
     repository.schema(head.snapshot.schema_hash)
     _log.debug("opened %s at version %d", location.uri, head.snapshot.version)
-    return Graph(repository, embedder)
+    graph = Graph(repository, embedder)
+    if repository.seems_moved and (before := graph.upkeep.moved_from()) is not None:
+        _log.warning("%s", moved_text(location.uri, before))
+    return graph
+
+
+def moved_text(uri: str, before: str) -> str:
+    """What whoever opens a graph that was moved or copied should know."""
+    return (
+        f"{uri} was moved or copied from {before}: other Lance programs find the tables of the old "
+        "place until the next write, or omnigraph repair --confirm"
+    )
 
 
 def _check_folder(uri: str, path: Path) -> None:

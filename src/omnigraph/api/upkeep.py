@@ -86,6 +86,19 @@ class Upkeep:
 
         return status(self._opened(), branch)
 
+    def moved_from(self) -> str | None:
+        """Where the graph was before it was moved or copied, if other programs still find it there.
+
+        The graph itself is whole at any place. What plain Lance opens (``tables/T.lance``) names
+        the old one until the next write or ``repair(confirm=True)``. Opening logs a warning.
+        """
+        repository = self._opened()
+        if not repository.seems_moved:
+            return None
+        from omnigraph.housekeeping.mirror import moved_from
+
+        return moved_from(repository)
+
     def check(
         self,
         *,

@@ -37,6 +37,8 @@ VARIABLES = {
     "OMNIGRAPH_CACHE_DIR": "folder for topologies of large graphs; `off` for none",
     "OMNIGRAPH_DISK_CACHE_BYTES": "bytes that this folder may take (1.7e10)",
     "AWS_*": "access to `s3://` stores, as every AWS tool reads it",
+    "GOOGLE_*": "access to `gs://` stores",
+    "AZURE_*": "access to `az://` stores",
     "NO_COLOR": "no colours on a terminal",
     TRACEBACK_VARIABLE: "`1` shows where in the program an error happened",
 }

@@ -96,6 +96,7 @@ class Settings:
     @contextmanager
     def graph(self, *, writing: bool = False) -> Generator[Graph]:
         """The graph that the command line names, open as long as the block runs."""
+        from omnigraph.api.opening import moved_text
         from omnigraph.api.opening import open as open_graph
 
         silence_libraries()
@@ -105,6 +106,8 @@ class Settings:
             e.hint = swapped(self.place) or e.hint
             raise
         with opened as graph:
+            if (before := graph.upkeep.moved_from()) is not None:
+                self.output.notice(moved_text(graph.uri, before))
             self.writing = writing
             self._handle = graph
             yield graph

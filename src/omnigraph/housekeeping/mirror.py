@@ -74,6 +74,11 @@ def mirror_age(repository: Repository) -> MirrorAge:
     return MirrorAge(behind=tuple(sorted(behind)), as_of_us=noted.as_of_us, made_at=noted.elsewhere)
 
 
+def moved_from(repository: Repository) -> str | None:
+    """Where the graph was when its mirrors were made, if that is another place."""
+    return _noted(repository).elsewhere
+
+
 def _pins(repository: Repository) -> dict[str, TablePin]:
     pins = repository.head(MAIN).snapshot.pins
     return {type_name(key): pin for key, pin in pins.items()}
@@ -112,7 +117,8 @@ def _noted(repository: Repository) -> _Noted:
     shown = {k: v for k, v in found.items() if k.isidentifier()}
     # Lance knows no relative base paths: where the graph was moved to, no mirror is of any use.
     made_at = found.get(MADE_AT)
-    elsewhere = str(made_at) if made_at not in (None, _root(repository)) else None
+    here = made_at is None or repository.location.is_at(str(made_at))
+    elsewhere = None if here else str(made_at)
     if elsewhere is not None:
         shown = dict.fromkeys(shown, "")
     as_of_us = as_of if isinstance(as_of, int) else None
@@ -135,6 +141,9 @@ def _note(repository: Repository, noted: _Noted, heads: dict[str, MirrorHead]) -
         notes[AS_OF] = repository.clock.now_us()
         # Those that could not be made anew stay noted as being elsewhere.
         unsure = noted.elsewhere is not None and "" in notes.values()
-        notes[MADE_AT] = noted.elsewhere if unsure and noted.elsewhere else _root(repository)
+        made_at = noted.elsewhere if unsure and noted.elsewhere else _root(repository)
+        notes[MADE_AT] = made_at
         content = json.dumps(notes, separators=(",", ":"), sort_keys=True)
         repository.objects.put(RECORD, content.encode())
+        main = repository.branch(MAIN)
+        main.store.note_mirrors(made_at, main.head.snapshot.version)

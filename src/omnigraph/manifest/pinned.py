@@ -53,8 +53,8 @@ class PinnedTable:
 class PinnedGraph:
     """A graph at one moment, as a value that can be sent to other processes.
 
-    With an S3 root it holds the credentials that the driver's environment gave, if it gave any;
-    else each process finds its own.
+    With a root in a bucket it holds the credentials that the driver has, if they are of a kind that
+    can be sent; else each process finds its own.
     """
 
     location: Location = field(repr=False)

@@ -18,7 +18,7 @@ from omnigraph.manifest.branches import Branch, OpenBranches
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.open_tables import OpenTables
 from omnigraph.manifest.schemas import AcceptedSchema, Schemas
-from omnigraph.manifest.snapshot import TablePin
+from omnigraph.manifest.snapshot import MAIN, TablePin
 from omnigraph.manifest.store import Head, ManifestStore
 from omnigraph.manifest.sweeps import Sweeps
 from omnigraph.manifest.turns import Turns
@@ -63,6 +63,12 @@ class Repository:
         self.background = Background(self.objects)
         self.turns = Turns[Any, Any]()
         """The writes of this handle that wait; ``write/publish.py`` says what they are."""
+
+    @property
+    def seems_moved(self) -> bool:
+        """Whether mirrors were made at another place, by the hint that was read at opening."""
+        place = self.branch(MAIN).store.mirrors_at
+        return place is not None and not self.location.is_at(place)
 
     @cached_property
     def sweeps(self) -> Sweeps:

@@ -46,6 +46,8 @@ class ManifestStore:
         self._objects = objects
         self._path = path
         self._dataset = StrictDataset(objects.location, objects, path)
+        self.mirrors_at: str | None = None
+        """Where the graph was when its mirrors were made, as far as the hint says so: main's."""
 
     @property
     def where(self) -> str:
@@ -144,8 +146,15 @@ class ManifestStore:
 
     def write_hint(self, version: int) -> None:
         """Tell cold readers where to start looking. Lagging or missing, it costs a listing."""
-        content = json.dumps({"version": version}, separators=(",", ":"))
-        self._objects.put(self._hint_name, content.encode())
+        found = {"version": version, "mirrors": self.mirrors_at}
+        content = {name: value for name, value in found.items() if value is not None}
+        self._objects.put(self._hint_name, json.dumps(content, separators=(",", ":")).encode())
+
+    def note_mirrors(self, place: str, version: int) -> None:
+        """Let readers know where the graph was when its mirrors were made, if that is news."""
+        if place != self.mirrors_at:
+            self.mirrors_at = place
+            self.write_hint(version)
 
     def exists(self, version: int) -> bool:
         """Whether a version is there: one HEAD."""
@@ -174,8 +183,10 @@ class ManifestStore:
     def _hint(self) -> int | None:
         content = self._objects.get(self._hint_name)
         try:
-            version = json.loads(content)["version"] if content else None
-        except (ValueError, KeyError, TypeError):
+            found = json.loads(content) if content else {}
+            version, mirrors = found.get("version"), found.get("mirrors")
+        except (ValueError, AttributeError):
             return None  # A damaged hint is no hint: the listing is the authority.
+        self.mirrors_at = mirrors if isinstance(mirrors, str) else None
         plausible = isinstance(version, int) and 0 < version < 1 << 63
         return version if plausible else None

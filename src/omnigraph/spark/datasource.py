@@ -58,7 +58,7 @@ FORMAT = "omnigraph"
 _READING = ("columns", "where", "pushdown", "commit")
 _WRITING = ("mode", "actor", "message")
 _OPTIONS = ("graph", "type", "branch", *_READING, *_WRITING)
-_ENVIRONMENT = "aws_"
+_ENVIRONMENT = ("aws_", "google_", "azure_")
 """Options that begin so stand for the environment variables of the same name."""
 
 

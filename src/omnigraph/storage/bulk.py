@@ -22,6 +22,7 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import FILE_FORMAT, Addresses, physical_schema, physical_table
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import TableVersion
+from omnigraph.storage.namespace import access
 from omnigraph.storage.pieces import open_pinned
 from omnigraph.storage.row_changes import identify
 from omnigraph.storage.rows import RowIds, read_blobs
@@ -53,7 +54,7 @@ def write_partition(
             schema=physical,
             mode="create" if base is None else "append",
             data_storage_version=FILE_FORMAT,
-            storage_options=location.storage_options,
+            **access(location, path),
         )
         if row_ids is not None:
             identify(fragments, row_ids)

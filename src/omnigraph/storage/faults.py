@@ -53,7 +53,14 @@ _RULES = (
         # The address is where cloud machines keep credentials: asked only when none were given.
         pattern=r"169\.254\.169\.254|169\.254\.170\.2|no.{0,20}credential|CredentialsNotLoaded",
         says="no credentials",
-        hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pip install 'omnigraph[aws]' "
+        "for profiles and SSO",
+    ),
+    _FaultRule(
+        kind=ErrorKind.STORAGE_CONFIGURATION,
+        pattern=r"service account file|Missing component in SAS|Account must be specified",
+        says="no usable credentials",
+        hint="check the GOOGLE_* or AZURE_* variables",
     ),
     _FaultRule(
         kind=ErrorKind.STORAGE_DENIED,
@@ -92,6 +99,7 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _MISSING = re.compile(
     r"not found|no such file|NotFound|NoSuchKey|os error 2\b|does not exist", re.I
 )
+_TRIED = re.compile(r"(https?://[^/\s]+)\S* in ([\d.]+)(m?s)\S*, after (\d+) retries")
 _SOURCE_PLACE = re.compile(r",?\s*(?:location:\s*)?(?:/\S+|rust/\S+)\.rs:\d+:\d+")
 
 
@@ -127,6 +135,8 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
             return _missing(error, doing, referenced=referenced)
         if re.search(rule.pattern, _words(error), re.I | re.S):
             why = f"{rule.says} ({code[1]})" if code else rule.says
+            if rule.kind is ErrorKind.STORAGE_TRANSIENT:
+                why += _tried(error)
             return StorageError(
                 f"{why}, while {doing}",
                 kind=rule.kind,
@@ -139,6 +149,16 @@ def translate(error: BaseException, doing: str, *, referenced: bool = False) -> 
             hint="restore the object from a copy of the graph",
         )
     return StorageError(f"storage failed while {doing}: {short(error)}")
+
+
+def _tried(error: BaseException) -> str:
+    """Who was asked, how often and for how long, as far as a foreign message says so."""
+    found = _TRIED.search(str(error))
+    if found is None:
+        return ""
+    address, number, unit, retries = found.groups()
+    seconds = float(number) / (1000 if unit == "ms" else 1)
+    return f": {address} was asked {int(retries) + 1} times in {seconds:.1f} s"
 
 
 def is_missing(error: BaseException) -> bool:

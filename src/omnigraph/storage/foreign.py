@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 
@@ -19,6 +18,7 @@ from omnigraph.storage.layout import path_of
 from omnigraph.storage.location import Location
 from omnigraph.storage.mirror import shown_by
 from omnigraph.storage.names import TableVersion
+from omnigraph.storage.namespace import open_dataset
 from omnigraph.storage.records import open_newest
 
 UNKNOWN = "unknown"
@@ -80,9 +80,7 @@ def foreign_rows(
 
 
 def _at(location: Location, path: str, version: int) -> LanceDataset:
-    return lance.dataset(
-        location.table_uri(path), version=version, storage_options=location.storage_options
-    )
+    return open_dataset(location, path, version)
 
 
 def _commit(before: LanceDataset, after: LanceDataset) -> ForeignCommit:

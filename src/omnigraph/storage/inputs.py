@@ -26,8 +26,9 @@ from obstore.exceptions import PreconditionError
 from obstore.store import ObjectStore
 
 from omnigraph.errors import ErrorKind, StorageError, UsageError
+from omnigraph.storage.contact import asked, each
 from omnigraph.storage.faults import is_missing, translated
-from omnigraph.storage.location import Location, locate
+from omnigraph.storage.location import BUCKETS, SUPPORTED, Location, locate
 
 _STREAM_BUFFER_BYTES = 4 << 20
 _PATTERN = re.compile(r"[*?\[]")
@@ -66,13 +67,13 @@ def find_inputs(path: str, environ: Mapping[str, str] | None = None) -> list[Inp
     """
     if not path:
         raise UsageError("the file name is empty", hint="give the path of a file")
-    if path.startswith("s3://"):
+    if path.startswith(BUCKETS):
         return _in_bucket(path, environ)
     scheme, separator, rest = path.partition("://")
     if separator and scheme != "file":
         raise UsageError(
             f"cannot read from '{scheme}://' in {path}",
-            hint="supported are plain paths, file:// and s3://",
+            hint=SUPPORTED,
         )
     return _on_disk(path, Path(unquote(rest.removeprefix("localhost")) if separator else path))
 
@@ -139,13 +140,14 @@ def _is_hidden(parts: tuple[str, ...]) -> bool:
 
 
 def _in_bucket(uri: str, environ: Mapping[str, str] | None) -> list[InputFile]:
-    bucket, _, key = uri.removeprefix("s3://").partition("/")
-    location = locate(f"s3://{bucket}", environ)
+    scheme, _, rest = uri.partition("://")
+    bucket, _, key = rest.partition("/")
+    location = locate(f"{scheme}://{bucket}", environ)
     with _as_unreadable(), translated(f"looking for {uri}"):
         store = location.connect()
         if key and not key.endswith("/"):
             try:
-                head = obstore.head(store, key)
+                head = asked(location, lambda: obstore.head(store, key))
                 return [_object(uri, head["path"], head["size"], head["e_tag"], location)]
             except FileNotFoundError:
                 pass
@@ -153,8 +155,8 @@ def _in_bucket(uri: str, environ: Mapping[str, str] | None) -> list[InputFile]:
         folder = key.rstrip("/") + "/" if key else ""
         root = key[: pattern.start()].rpartition("/")[0] if pattern else folder
         files = [
-            _object(f"s3://{bucket}/{e['path']}", e["path"], e["size"], e["e_tag"], location)
-            for batch in obstore.list(store, root or None)
+            _object(f"{scheme}://{bucket}/{e['path']}", e["path"], e["size"], e["e_tag"], location)
+            for batch in each(location, obstore.list(store, root or None))
             for e in batch
             if (
                 _matches(e["path"], key)
@@ -174,7 +176,12 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 def _object(name: str, key: str, size: int, etag: str | None, location: Location) -> InputFile:
-    return InputFile(name=name, path=key, size=size, stamp=etag or "", bucket=location)
+    return InputFile(name=name, path=key, size=size, stamp=_quoted(etag), bucket=location)
+
+
+def _quoted(etag: str | None) -> str:
+    """Azure lists them without the quotes that it asks for and answers with."""
+    return f'"{etag}"' if etag and not etag.endswith('"') else etag or ""
 
 
 # -- reading -------------------------------------------------------------------------------------
@@ -260,7 +267,9 @@ class InputReader:
         except PreconditionError:
             raise _changed(self._file.size, None) from None
         # Not every server looks at the condition.
-        if answer.meta["size"] != self._file.size or (stamp and answer.meta["e_tag"] != stamp):
+        if answer.meta["size"] != self._file.size or (
+            stamp and _quoted(answer.meta["e_tag"]) != stamp
+        ):
             raise _changed(self._file.size, answer.meta["size"])
         content = bytes(answer.bytes())
         if len(content) != size:
@@ -273,7 +282,7 @@ _stores: dict[tuple[object, ...], ObjectStore] = {}
 
 def _store_of(bucket: Location) -> ObjectStore:
     """One store per bucket and process: it keeps its connections."""
-    key = (bucket.bucket, *sorted(bucket.options.items()))
+    key = bucket.identity
     if key not in _stores:
         _stores[key] = bucket.connect()
     return _stores[key]

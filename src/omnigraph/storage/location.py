@@ -9,20 +9,30 @@ copied. This is the only module that knows how a root is spelled on each kind of
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any
+from urllib.parse import quote, unquote
 
-from obstore.store import LocalStore, ObjectStore, S3Store
+from obstore.store import AzureStore, GCSStore, LocalStore, ObjectStore, S3Store
 
 from omnigraph.errors import ErrorKind, InternalError, StorageError, UsageError
+from omnigraph.storage.keys import KeyChain
+from omnigraph.storage.settings import (
+    CONNECT_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    RETRIES_MAX,
+    RETRY_TIMEOUT_S,
+    azure_options,
+    google_options,
+    s3_options,
+)
 
-REQUEST_TIMEOUT_S = 30
-CONNECT_TIMEOUT_S = 5
-RETRIES_MAX = 4
-RETRY_TIMEOUT_S = 90
+BUCKETS = ("s3://", "gs://", "az://")
+"""How places begin that are not on this machine."""
+SUPPORTED = "supported are plain paths, file://, s3://, gs:// and az://"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +46,10 @@ class Location:
     manifest_prefix: str
     """What Lance puts before a graph-relative path when it reports the path of a manifest."""
     options: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Lance storage options; empty on a local disk. They hold secrets and are never shown."""
+    """For Lance and obstore, by names that both know; empty on a local disk. They hold secrets and
+    are never shown."""
+    keys: KeyChain | None = field(default=None, repr=False, compare=False)
+    """Where keys come from that are not among the options."""
     local_path: Path | None = None
     bucket: str = ""
     prefix: str = ""
@@ -47,8 +60,41 @@ class Location:
 
     @property
     def storage_options(self) -> dict[str, str] | None:
-        """The options as Lance takes them."""
-        return dict(self.options) or None
+        """The options as Lance takes them now."""
+        keys = self.keys.current().as_options() if self.keys is not None else {}
+        return {**self.options, **keys} or None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for places that are read alike: what is kept open for one serves the other."""
+        keys = self.keys.current().access_key_id if self.keys is not None else None
+        return (self.lance_root, keys, *sorted(self.options.items()))
+
+    @property
+    def address(self) -> str:
+        """Where requests go, for people; empty on a local disk."""
+        if self.local_path is not None:
+            return ""
+        match self.lance_root.partition("://")[0]:
+            case "gs":
+                return self.options.get("google_base_url", "https://storage.googleapis.com")
+            case "az":
+                account = self.options.get("azure_storage_account_name", "…")
+                usual = f"https://{account}.blob.core.windows.net"
+                named = ("azure_storage_endpoint", "azure_endpoint")
+                return next((self.options[n] for n in named if n in self.options), usual)
+            case _:
+                usual = f"https://s3.{self.options.get('aws_region')}.amazonaws.com"
+                return self.options.get("aws_endpoint", usual)
+
+    def is_at(self, root: str) -> bool:
+        """Whether this is where another spelling of a root leads, by links for example."""
+        if root == self.table_uri("").rstrip("/"):
+            return True
+        try:
+            return self.local_path is not None and self.local_path.samefile(root)
+        except (OSError, ValueError):
+            return False
 
     def table_uri(self, path: str) -> str:
         """The URI of a dataset below the root."""
@@ -77,7 +123,12 @@ class Location:
                         hint="check the path and its permissions",
                     ) from e
             return LocalStore(self.local_path, mkdir=False)
-        return S3Store(
+        make, prefix = _STORES[self.lance_root.partition("://")[0]]
+        config: dict[str, Any] = {k: v for k, v in self.options.items() if k.startswith(prefix)}
+        if self.keys is not None:
+            self.keys.current()  # What is wrong with them is told here, in our words.
+            config["credential_provider"] = self.keys
+        return make(
             self.bucket,
             prefix=self.prefix or None,
             client_options={
@@ -89,12 +140,21 @@ class Location:
                 "max_retries": RETRIES_MAX,
                 "retry_timeout": timedelta(seconds=RETRY_TIMEOUT_S),
             },
-            **{k: v for k, v in self.options.items() if k.startswith("aws_")},  # pyright: ignore[reportArgumentType]
+            **config,
         )
 
 
+_STORES: Mapping[str, tuple[Callable[..., Any], str]] = {
+    "s3": (S3Store, "aws_"),
+    "gs": (GCSStore, "google_"),
+    "az": (AzureStore, "azure_"),
+}
+"""What reaches a bucket, and how the names of the options begin that it knows."""
+
+
 def locate(uri: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> Location:
-    """Read a root: a plain path, ``file://…`` or ``s3://bucket/prefix``."""
+    """Read a root: a plain path, ``file://…``, or a bucket and a prefix with ``s3://`` (also
+    ``gs://``, and ``az://`` with a container)."""
     if not isinstance(uri, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"not the place of a graph: {uri!r}", hint="give a path or a URI")
     text = os.fspath(uri).strip()
@@ -111,8 +171,8 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str] | None = None
             if host not in ("", "localhost"):
                 raise UsageError(f"not a local file URI: {text}", hint="use file:///absolute/path")
             return _local(text, unquote("/" + path))
-        case "s3":
-            return _s3(text, os.environ if environ is None else environ)
+        case "s3" | "gs" | "az":
+            return _in_bucket(scheme, text, os.environ if environ is None else environ)
         case "http" | "https":
             raise UsageError(
                 f"{text} is a server address, not a storage root",
@@ -121,7 +181,7 @@ def locate(uri: str | os.PathLike[str], environ: Mapping[str, str] | None = None
         case _:
             raise UsageError(
                 f"unknown store '{scheme}://' in {text}",
-                hint="supported are plain paths, file:// and s3://",
+                hint=SUPPORTED,
             )
 
 
@@ -139,50 +199,28 @@ def _local(uri: str, path: str) -> Location:
     )
 
 
-def _s3(uri: str, environ: Mapping[str, str]) -> Location:
-    bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+def _in_bucket(scheme: str, uri: str, environ: Mapping[str, str]) -> Location:
+    bucket, _, prefix = uri.removeprefix(f"{scheme}://").partition("/")
     prefix = prefix.strip("/")
     if not bucket:
-        raise UsageError(f"no bucket in {uri}", hint="use s3://bucket/prefix")
+        raise UsageError(f"no bucket in {uri}", hint=f"use {scheme}://bucket/prefix")
     if prefix and {"", ".", ".."} & set(prefix.split("/")):
         raise UsageError(f"not a usable prefix: {uri}", hint="leave out '//', '.' and '..'")
+    keys: KeyChain | None = None
+    match scheme:
+        case "gs":
+            options = google_options(environ)
+        case "az":
+            options = azure_options(environ)
+        case _:
+            options, keys = s3_options(environ)
     return Location(
         uri=uri,
         # Lance reads the root as a URL and decodes it; names of objects are meant literally.
-        lance_root=f"s3://{bucket}/{quote(prefix)}".rstrip("/"),
+        lance_root=f"{scheme}://{bucket}/{quote(prefix)}".rstrip("/"),
         manifest_prefix=f"{prefix}/" if prefix else "",
-        options=_s3_options(environ),
+        options=options,
+        keys=keys,
         bucket=bucket,
         prefix=prefix,
     )
-
-
-def _s3_options(environ: Mapping[str, str]) -> dict[str, str]:
-    """Credentials and endpoint from the usual AWS_* variables; what is unset is left to the SDK."""
-    options = {
-        name.lower(): environ[name]
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-        if environ.get(name)
-    }
-    options["aws_region"] = (
-        environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-    )
-    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
-    if endpoint:
-        if urlsplit(endpoint).scheme not in ("http", "https") or not urlsplit(endpoint).hostname:
-            raise UsageError(
-                f"the S3 endpoint is not an address: {endpoint!r}",
-                hint="set AWS_ENDPOINT_URL_S3 to something like http://127.0.0.1:9000",
-            )
-        options["aws_endpoint"] = endpoint
-    # Path style works on every server; only AWS itself is asked in its preferred style.
-    force = environ.get("AWS_S3_FORCE_PATH_STYLE", "true" if endpoint else "false")
-    options["aws_virtual_hosted_style_request"] = str(force.lower() in ("0", "false", "no")).lower()
-    options |= {
-        "allow_http": "true",
-        "client_max_retries": str(RETRIES_MAX),
-        "client_retry_timeout": str(RETRY_TIMEOUT_S),
-        "connect_timeout": f"{CONNECT_TIMEOUT_S}s",
-        "timeout": f"{REQUEST_TIMEOUT_S}s",
-    }
-    return options

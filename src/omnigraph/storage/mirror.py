@@ -119,11 +119,11 @@ def mirror_head(location: Location, path: str, shown: TableVersion) -> MirrorHea
         found = shown_by(mirror)
         if found is None:
             state = MirrorState.DRIFTED
-        elif found == shown and _refers_to(mirror, location.table_uri(shown.path)):
+        elif found == shown and _refers_to(mirror, location, shown.path):
             state = MirrorState.CURRENT
         else:
             state = MirrorState.LAGGING
-        elsewhere = _elsewhere(mirror, location) if found is not None else None
+        elsewhere = _elsewhere(mirror, location, found.path) if found is not None else None
         return MirrorHead(version=mirror.version, state=state, shown=found, elsewhere=elsewhere)
 
 
@@ -196,7 +196,7 @@ class Mirror:
         self._objects.delete(sorted(names, key=lambda name: ("/_versions/" not in name, name)))
 
     def _is_of(self, mirror: LanceDataset, shown: Table) -> bool:
-        return _refers_to(mirror, self._location.table_uri(shown.name.path))
+        return _refers_to(mirror, self._location, shown.name.path)
 
     def _next(self, path: str, mirror: LanceDataset | None, shown: Table) -> int | None:
         """Make the next version; its number, or None if another process was faster."""
@@ -256,28 +256,32 @@ class Mirror:
         if last:
             name = location.absolute(manifest_name(path, last))
             versions[last] = ManifestFile(path=name, size=None)
-        return StagingNamespace(location.table_uri(path), versions, location.storage_options)
+        return StagingNamespace(location.table_uri(path), versions, location)
 
 
 def _newest(names: Iterable[str]) -> int:
     return max((v for v in map(version_of, names) if v is not None), default=0)
 
 
-def _elsewhere(mirror: LanceDataset, location: Location) -> str | None:
+def _elsewhere(mirror: LanceDataset, location: Location, path: str) -> str | None:
     """What a mirror refers to, if that is not below the root of the graph."""
     found = mirror.base_paths().get(_BASE)
-    if found is None or found.path.startswith(location.table_uri("")):
-        return None
-    return found.path
+    return None if found is None or _is_below(found.path, location, path) else found.path
 
 
-def _refers_to(mirror: LanceDataset, base: str) -> bool:
+def _refers_to(mirror: LanceDataset, location: Location, path: str) -> bool:
     """Whether a mirror refers to the table that is meant; a graph may have been moved, or copied.
 
     A base path cannot be changed once it is registered.
     """
     found = mirror.base_paths().get(_BASE)
-    return found is not None and found.path.rstrip("/") == base.rstrip("/")
+    return found is not None and _is_below(found.path, location, path)
+
+
+def _is_below(base: str, location: Location, path: str) -> bool:
+    """Whether a base path is that of a table of a graph, by whichever way to its root."""
+    base, table = base.rstrip("/"), f"/{path}"
+    return base.endswith(table) and location.is_at(base.removesuffix(table))
 
 
 def _can_follow(mirror: LanceDataset, shown: Table) -> bool:

@@ -22,6 +22,7 @@ import lance
 from lance import LanceDataset
 
 from omnigraph.errors import InternalError
+from omnigraph.storage.location import Location
 from omnigraph.storage.names import HINT_NAME, TABLE_ID, ManifestFile
 
 
@@ -39,17 +40,21 @@ class StagingNamespace:
         self,
         location: str,
         versions: dict[int, ManifestFile],
-        storage_options: dict[str, str] | None = None,
+        place: Location | None = None,
     ) -> None:
         self._location = location
+        self._place = place
         self._versions = dict(versions)
-        self._managed: dict[str, Any] = {
-            "storage_options": storage_options,
+        self._indexes_built: set[str] = set()
+
+    @property
+    def _managed(self) -> dict[str, Any]:
+        return {
+            "storage_options": _options(self._place),
             "namespace_client": self,
             "table_id": TABLE_ID,
             "namespace_client_managed_versioning": True,
         }
-        self._indexes_built: set[str] = set()
 
     def opened(self, version: int, *, session: Any = None) -> LanceDataset:
         """The table as it is at a version of this lineage; commits on it are staged here."""
@@ -74,7 +79,11 @@ class StagingNamespace:
         if isinstance(base, LanceDataset):
             options["read_version"] = base.version
             self._forget_hint()
-        return LanceDataset.commit(base, operation, max_retries=0, **self._managed, **options)
+        made = LanceDataset.commit(base, operation, max_retries=0, **self._managed, **options)
+        if isinstance(base, str) and self._place is not None and self._place.keys is not None:
+            # Made of a path, it would not ask for keys when its own expire.
+            return self.in_own_session(made)
+        return made
 
     def _forget_hint(self) -> None:
         # A commit looks for newer versions in the folder of the table, at first for the one that
@@ -103,7 +112,7 @@ class StagingNamespace:
 
     def fork(self) -> StagingNamespace:
         """The same lineage, free to grow apart."""
-        return StagingNamespace(self._location, self._versions, self._managed["storage_options"])
+        return StagingNamespace(self._location, self._versions, self._place)
 
     def settle(self, version: int, manifest: ManifestFile, *, since: int) -> list[ManifestFile]:
         """Forget all other versions: from now on this one is the lineage.
@@ -118,7 +127,9 @@ class StagingNamespace:
         return "omnigraph"
 
     def describe_table(self, request: Any) -> _Answer:
-        return _Answer(location=self._location, managed_versioning=True)
+        return _Answer(
+            location=self._location, managed_versioning=True, storage_options=_options(self._place)
+        )
 
     def describe_table_version(self, request: Any) -> _Answer:
         version = dict(request).get("version") or max(self._versions)
@@ -143,6 +154,44 @@ class StagingNamespace:
         manifest = self._versions[version]
         entry: dict[str, Any] = {"version": version, "manifest_path": manifest.path}
         return entry if manifest.size is None else {**entry, "manifest_size": manifest.size}
+
+
+# -- keys that expire ------------------------------------------------------------------------------
+# Lance asks a namespace for options anew when those that it has come to their end.
+
+
+class _Lender:
+    """A namespace of one dataset, which knows nothing but how to get there."""
+
+    def __init__(self, uri: str, place: Location) -> None:
+        self._uri = uri
+        self._place = place
+
+    def namespace_id(self) -> str:
+        return f"omnigraph:{self._uri}"
+
+    def describe_table(self, request: Any) -> _Answer:
+        return _Answer(location=self._uri, storage_options=_options(self._place))
+
+
+def access(place: Location, path: str) -> dict[str, Any]:
+    """What Lance needs to reach a dataset below a root, as arguments of its functions."""
+    options: dict[str, Any] = {"storage_options": _options(place)}
+    if place.keys is None:
+        return options
+    lender = _Lender(place.table_uri(path), place)
+    return {**options, "namespace_client": lender, "table_id": TABLE_ID}
+
+
+def open_dataset(
+    place: Location, path: str, version: int | None = None, *, session: Any = None
+) -> LanceDataset:
+    """A dataset as any program opens it, at a version or at its newest."""
+    return LanceDataset(place.table_uri(path), version, session=session, **access(place, path))
+
+
+def _options(place: Location | None) -> dict[str, str] | None:
+    return place.storage_options if place is not None else None
 
 
 # -- sessions --------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import ObjectStore
 
+from omnigraph.storage.contact import asked, each
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 
@@ -46,7 +47,7 @@ class Objects:
         """The object's bytes, or None when there is none (an error if it is ``referenced``)."""
         with translated(f"reading {name} in {self.location.uri}", referenced=referenced):
             try:
-                return bytes(obstore.get(self._store, name).bytes())
+                return asked(self.location, lambda: bytes(obstore.get(self._store, name).bytes()))
             except FileNotFoundError:
                 if referenced:
                     raise
@@ -116,7 +117,7 @@ class Objects:
     def entries(self, prefix: str) -> Iterator[StoredObject]:
         """All objects below a prefix with their sizes and times, as the store lists them."""
         with translated(f"listing {prefix}"):
-            for batch in obstore.list(self._store, prefix):
+            for batch in each(self.location, obstore.list(self._store, prefix)):
                 for entry in batch:
                     yield _stored(entry["path"], entry["size"], entry["last_modified"])
 
@@ -124,7 +125,7 @@ class Objects:
         """One object's size and time; None when there is none."""
         with translated(f"looking for {name} in {self.location.uri}"):
             try:
-                found = obstore.head(self._store, name)
+                found = asked(self.location, lambda: obstore.head(self._store, name))
             except FileNotFoundError:
                 return None
             return _stored(found["path"], found["size"], found["last_modified"])

@@ -56,7 +56,7 @@ _lock = Lock()
 
 def open_pinned(location: Location, name: TableVersion) -> Table:
     """The table at exactly this version; opened once in a process, then kept for a while."""
-    key = (location.lance_root, tuple(sorted(location.options.items())), name)
+    key = (location.identity, name)
     with _lock:
         table = _opened.get(key)
         if table is not None:

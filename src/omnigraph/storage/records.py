@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
@@ -18,6 +17,7 @@ from lance.fragment import write_fragments
 
 from omnigraph.storage.faults import is_missing, translated
 from omnigraph.storage.location import Location
+from omnigraph.storage.namespace import access, open_dataset
 from omnigraph.storage.objects import Objects
 
 _RACES_MAX = 8
@@ -57,7 +57,6 @@ def add_missing(location: Location, path: str, missing: Callable[[Records], pa.T
     However many do this at once, a row is there once: a commit replaces the version that was looked
     at, which Lance never rebases, and lists its files again.
     """
-    options = location.storage_options
     uri = location.table_uri(path)
     with translated(f"adding to {path}"):
         for _ in range(_RACES_MAX):
@@ -76,14 +75,14 @@ def add_missing(location: Location, path: str, missing: Callable[[Records], pa.T
                     fresh.cast(rows.schema),
                     current if current is not None else uri,
                     mode="create" if current is None else "append",
-                    storage_options=options,
+                    **access(location, path),
                 )
                 LanceDataset.commit(
                     current if current is not None else uri,
                     LanceOperation.Overwrite(rows.schema, [*kept, *made]),
                     read_version=current.version if current is not None else 0,
                     max_retries=0,
-                    storage_options=options,
+                    **access(location, path),
                 )
             except CommitConflictError:
                 continue
@@ -99,7 +98,7 @@ def add_missing(location: Location, path: str, missing: Callable[[Records], pa.T
 def open_newest(location: Location, path: str) -> LanceDataset | None:
     """A dataset as any program opens it; None if there is none."""
     try:
-        return lance.dataset(location.table_uri(path), storage_options=location.storage_options)
+        return open_dataset(location, path)
     except (OSError, ValueError) as e:
         if is_missing(e):
             return None

@@ -42,7 +42,7 @@ from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import FILE_FORMAT, Positions, physical_schema, physical_table
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import ManifestFile, TableVersion, final_name
-from omnigraph.storage.namespace import StagingNamespace, own_session, verify_indexes
+from omnigraph.storage.namespace import StagingNamespace, access, own_session, verify_indexes
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.row_changes import (
     deletion,
@@ -106,7 +106,7 @@ class TableStore:
                 schema=physical.schema,
                 mode="create" if base is None else "append",
                 data_storage_version=FILE_FORMAT,
-                storage_options=self._location.storage_options,
+                **access(self._location, path),
             )
         hit(FailPoint.STAGE_AFTER_FILES)
         return StagedFiles(fragments=tuple(fragments), rows=rows)
@@ -382,4 +382,4 @@ class TableStore:
 
     def _space(self, path: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
         location = self._location
-        return StagingNamespace(location.table_uri(path), versions, location.storage_options)
+        return StagingNamespace(location.table_uri(path), versions, location)

@@ -24,6 +24,7 @@ from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.layout import FILE_FORMAT, file_names
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import manifest_name
+from omnigraph.storage.namespace import access, open_dataset
 from omnigraph.storage.objects import Objects
 
 _REFUSALS = (
@@ -75,7 +76,7 @@ class StrictDataset:
     def __init__(self, location: Location, objects: Objects, path: str) -> None:
         self._objects = objects
         self._path = path
-        self._options = location.storage_options
+        self._location = location
         self._uri = location.table_uri(path)
         self._session = lance.Session()  # pyright: ignore[reportPrivateImportUsage]
 
@@ -102,7 +103,7 @@ class StrictDataset:
                     LanceOperation.Overwrite(staged.rows.schema, list(staged.fragments)),
                     read_version=0,
                     max_retries=0,
-                    storage_options=self._options,
+                    storage_options=self._location.storage_options,
                 )
             except CommitConflictError:
                 return None
@@ -113,6 +114,9 @@ class StrictDataset:
                 raise
         if made.version != 1:
             raise InternalError(f"the first version of {self._path} became {made.version}")
+        if self._location.keys is not None:
+            # Made of a path, it would not ask for keys when its own expire.
+            made = self._open(1)
         return _version(made, staged.rows)
 
     def exists(self, version: int) -> bool:
@@ -150,7 +154,7 @@ class StrictDataset:
                 LanceOperation.Overwrite(staged.rows.schema, list(staged.fragments)),
                 read_version=current.version,
                 max_retries=0,
-                storage_options=self._options,
+                storage_options=self._location.storage_options,
             )
         except CommitConflictError as e:
             raise LostRaceError(str(e)) from e
@@ -174,14 +178,12 @@ class StrictDataset:
             target,
             mode=mode,
             data_storage_version=FILE_FORMAT,
-            storage_options=self._options,
+            **access(self._location, self._path),
         )
         return StagedRows(rows=rows, fragments=tuple(fragments))
 
     def _open(self, version: int | None) -> LanceDataset:
-        return lance.dataset(
-            self._uri, version=version, storage_options=self._options, session=self._session
-        )
+        return open_dataset(self._location, self._path, version, session=self._session)
 
     def _read(self, handle: LanceDataset) -> StrictVersion:
         with translated(f"reading {self._path} version {handle.version}", referenced=True):

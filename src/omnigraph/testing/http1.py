@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 HEAD_BYTES_MAX = 1 << 18
@@ -155,15 +155,29 @@ class Request:
     status: int | None = None
     """What the client got; nothing when the connection broke first."""
     fault: Fault | None = None
-    conditional: bool = False
-    """Carried ``If-None-Match`` or ``If-Match``."""
-    range: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     start_s: float
     end_s: float = 0.0
     bytes_sent: int = 0
     """Body bytes, client to server."""
     bytes_received: int = 0
     """Body bytes, server to client."""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it carried ``If-None-Match`` or ``If-Match``."""
+        return "if-none-match" in self.headers or "if-match" in self.headers
+
+    @property
+    def range(self) -> str | None:
+        """The bytes that were asked for, if not all."""
+        return self.headers.get("range")
+
+    @property
+    def signer(self) -> str | None:
+        """The id of the key in its AWS signature."""
+        _, found, rest = self.headers.get("authorization", "").partition("Credential=")
+        return rest.partition("/")[0] if found else None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -425,8 +425,7 @@ def _request(head: HttpHead, sequence: int) -> Request:
         operation=classify(method, path, query, head.headers),
         path=path,
         query=query,
-        conditional="if-none-match" in head.headers or "if-match" in head.headers,
-        range=head.headers.get("range"),
+        headers=head.headers,
         start_s=time.monotonic(),
     )
 

