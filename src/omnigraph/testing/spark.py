@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.spark import jvm
 from omnigraph.spark.jvm import scratch_folder
+from omnigraph.testing.class_archive import SHORT_LIVED
 from omnigraph.testing.cluster import SparkCluster, bare_python
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 
 _CONF = {
     "spark.driver.memory": "1g",
-    # The JVM lives for minutes: a simpler collector and compiler are up sooner. The client of a
-    # Connect session cannot say whether the server has a UI, so the JVM is told.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+    # The client of a Connect session cannot say whether the server has a UI, so the JVM is told.
+    "spark.driver.extraJavaOptions": f"{SHORT_LIVED} "
     "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false",
     "spark.app.name": "tests",
     "spark.sql.shuffle.partitions": "4",
