@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from omnigraph.testing import class_archive
 from omnigraph.testing.proxy import CountingProxy
 from omnigraph.testing.s3 import BUCKET, S3Server, run_s3_server
 from support.copies import upload
@@ -51,9 +52,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["OMNIGRAPH_CACHE_DIR"] = "off"
 
 # Processes that tests start have Spark for seconds: with a simpler collector and compiler it takes
-# half of the processor time.
-for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+# half of the processor time, and with an archive of classes (below) half of that.
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", class_archive.SHORT_LIVED)
 
 MEMORY = Path("/dev/shm")
 MEMORY_MIN_BYTES = 8 << 30
@@ -95,10 +95,18 @@ def _compile_once() -> Path | None:
 COMPILED = _compile_once()
 
 
+CLASS_ARCHIVE = pytest.StashKey[Path]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "sampled: a fixed sample of many cases, a larger one with EXAMPLES"
     )
+    # Kept from run to run; the first test on Spark makes it.
+    archive = class_archive.archive_in(config.cache.mkdir("spark"))
+    config.stash[CLASS_ARCHIVE] = archive
+    java = f"{class_archive.SHORT_LIVED} {class_archive.options(archive)}"
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", java)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -243,7 +251,15 @@ def _fixtures(item: pytest.Item) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def spark_sessions() -> Iterator[SparkSessions]:
+def spark_classes(pytestconfig: pytest.Config) -> Path:
+    """The archive of Spark's classes: there if this Java can make one."""
+    archive = pytestconfig.stash[CLASS_ARCHIVE]
+    class_archive.make_archive(archive)
+    return archive
+
+
+@pytest.fixture(scope="session")
+def spark_sessions(spark_classes: Path) -> Iterator[SparkSessions]:
     """The sessions of this test process: one at a time."""
     from omnigraph.testing.spark import SparkSessions
 
@@ -273,10 +289,11 @@ def spark_connect(spark_sessions: SparkSessions) -> SparkSession:
 
 
 @pytest.fixture(scope="session")
-def running_cluster() -> Iterator[SparkCluster]:
+def running_cluster(spark_classes: Path) -> Iterator[SparkCluster]:
     from omnigraph.testing.cluster import run_spark_cluster
 
-    with run_spark_cluster() as cluster:
+    java = f"{class_archive.SHORT_LIVED} {class_archive.options(spark_classes)}"
+    with run_spark_cluster(java_options=java) as cluster:
         yield cluster
 
 

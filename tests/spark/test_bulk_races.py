@@ -138,34 +138,36 @@ import sys, omnigraph
 from omnigraph.spark.sessions import pipeline_session
 
 uri, source = sys.argv[1:]
-conf = {
-    "spark.driver.memory": "512m",
-    # It lives for seconds: a simpler collector and compiler are up sooner.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
-with pipeline_session(master="local[2]", conf=conf) as pipeline:
-    with omnigraph.open(uri) as graph:
-        graph.load(source, mode="merge", engine="spark", spark=pipeline.spark)
+with pipeline_session(master="local[2]") as pipeline, omnigraph.open(uri) as graph:
+    graph.load(source, mode="merge", engine="spark", spark=pipeline.spark)
 """
 
 
 @pytest.mark.parametrize("point", ["write.all_staged", "publish.after_commit"])
-def test_a_killed_driver_leaves_the_old_state_or_the_new_one(graph, spark, tmp_path, point):
+def test_a_killed_driver_leaves_the_old_state_or_the_new_one(
+    graph, spark_sessions, tmp_path, point
+):
+    """The process that publishes dies; its tasks have all answered, so the JVM may be one that is up.
+
+    A JVM that dies with it, and with tasks that write: ``test_bulk_cluster.py``.
+    """
     source = tmp_path / "in.jsonl"
     source.write_text('{"type": "Person", "data": {"name": "a", "age": 5}}\n'
                       '{"type": "Person", "data": {"name": "d", "age": 5}}\n')  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, graph.uri, str(source)],
-        env={**os.environ, "OMNIGRAPH_FAILPOINTS": f"{point}=kill"},
-        capture_output=True,
-        timeout=300,
-    )
+    with spark_sessions.lent() as jvm:
+        done = subprocess.run(
+            [sys.executable, "-c", DRIVER, graph.uri, str(source)],
+            env={**os.environ, **jvm, "OMNIGRAPH_FAILPOINTS": f"{point}=kill"},
+            capture_output=True,
+            timeout=300,
+        )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     published = point == "publish.after_commit"
     expected = {"a": 0, "b": 0, "c": 0} | ({"a": 5, "d": 5} if published else {})
     with omnigraph.open(graph.uri) as fresh:
         assert people(fresh) == expected
-        result = fresh.load(source, mode="merge", engine="spark", spark=spark)
+        session = spark_sessions.local()
+        result = fresh.load(source, mode="merge", engine="spark", spark=session)
         # What was published is there already, exactly so.
         assert dict(result.unchanged) == ({"node:Person": 2} if published else {})
         assert (result.commit is None) == published

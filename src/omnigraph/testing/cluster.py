@@ -28,14 +28,12 @@ from typing import Any
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError
 from omnigraph.spark.jvm import find_java, spark_home
+from omnigraph.testing.class_archive import SHORT_LIVED
 from omnigraph.testing.s3 import free_ports, has_ended, log_tail
 
 _START_MAX_S = 180.0
 _POLL_S = 0.05
 _HOST = "127.0.0.1"
-
-# The daemons live for seconds: what pays off after minutes is left out.
-_DAEMON_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 # Ends every process group that it was told about, and removes the files, when its standard input
 # closes: on ``stop``, and also when the process that started it is killed.
@@ -47,9 +45,11 @@ rm -rf -- "$1"
 
 
 @contextmanager
-def run_spark_cluster(workers: int = 2) -> Generator[SparkCluster, None, None]:
+def run_spark_cluster(
+    workers: int = 2, java_options: str = SHORT_LIVED
+) -> Generator[SparkCluster, None, None]:
     """Start a cluster and stop it after the block."""
-    cluster = SparkCluster(workers)
+    cluster = SparkCluster(workers, java_options)
     try:
         cluster.start()
         yield cluster
@@ -60,7 +60,8 @@ def run_spark_cluster(workers: int = 2) -> Generator[SparkCluster, None, None]:
 class SparkCluster:
     """A master and its workers, one core and one executor each."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, java_options: str) -> None:
+        self._java_options = java_options
         self._folder = Path(tempfile.mkdtemp(prefix="omnigraph-cluster-"))
         self._clock: Clock = SystemClock()
         self._port, self._web_port = free_ports(2)
@@ -87,7 +88,7 @@ class SparkCluster:
             "spark.driver.host": _HOST,
             "spark.driver.bindAddress": _HOST,
             "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": _DAEMON_OPTIONS,
+            "spark.executor.extraJavaOptions": self._java_options,
             # A lost executor is a fact of these tests, and its blocks are not waited for.
             "spark.network.timeout": "60s",
         }
@@ -180,7 +181,8 @@ class SparkCluster:
             "SPARK_LOCAL_IP": host,
             "SPARK_LOCAL_DIRS": str(self._folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": _DAEMON_OPTIONS,
+            "SPARK_DAEMON_JAVA_OPTS": self._java_options,
+            "SPARK_LAUNCHER_OPTS": SHORT_LIVED,
         }
 
     def _wait(self, what: str, ready: Any) -> None:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.spark import jvm
 from omnigraph.spark.jvm import scratch_folder
+from omnigraph.testing.class_archive import SHORT_LIVED
 from omnigraph.testing.cluster import SparkCluster, bare_python
 
 if TYPE_CHECKING:
@@ -25,9 +27,8 @@ if TYPE_CHECKING:
 
 _CONF = {
     "spark.driver.memory": "1g",
-    # The JVM lives for minutes: a simpler collector and compiler are up sooner. The client of a
-    # Connect session cannot say whether the server has a UI, so the JVM is told.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+    # The client of a Connect session cannot say whether the server has a UI, so the JVM is told.
+    "spark.driver.extraJavaOptions": f"{SHORT_LIVED} "
     "-Dspark.ui.enabled=false -Dspark.ui.showConsoleProgress=false",
     "spark.app.name": "tests",
     "spark.sql.shuffle.partitions": "4",
@@ -60,6 +61,27 @@ class SparkSessions:
         conf = {"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "4"}
         with jvm.environment(SPARK_TESTING="1"):  # Any free port: other tests may run beside us.
             return self._of("connect", str(self._bare), conf)
+
+    @contextmanager
+    def lent(self) -> Generator[dict[str, str]]:
+        """No session, but the JVM for one that another program makes in this block.
+
+        Gives the variables that lead the program there, as ``spark-submit`` leads one. A program
+        that is killed leaves its session behind, which is stopped after the block.
+        """
+        from pyspark.core.context import SparkContext
+
+        self.local()
+        self.stop()
+        gateway: Any = SparkContext._gateway
+        where = gateway.gateway_parameters
+        yield {
+            "PYSPARK_GATEWAY_PORT": str(where.port),
+            "PYSPARK_GATEWAY_SECRET": where.auth_token,
+        }
+        left = gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession()
+        if left.isDefined():
+            left.get().stop()
 
     def stop(self) -> None:
         """Stop the session that runs, if one does."""
