@@ -128,7 +128,7 @@ def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list
 
 
 def live_offsets(
-    dataset: LanceDataset, fragment: Fragment, read: Callable[[str], bytes | None]
+    opened: Callable[[], LanceDataset], fragment: Fragment, read: Callable[[str], bytes | None]
 ) -> Offsets:
     """The rows of a fragment that are left: from the file that names the others.
 
@@ -141,6 +141,7 @@ def live_offsets(
         gone = rows.column(0).to_numpy().astype(np.int64)
         if fragment.physical_rows - len(gone) == fragment.live_rows:
             return np.delete(np.arange(fragment.physical_rows, dtype=np.int64), gone)
+    dataset = opened()
     addresses = dataset.scanner(
         columns=[],
         with_row_address=True,

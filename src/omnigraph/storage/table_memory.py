@@ -18,12 +18,12 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-from lance import LanceDataset
 
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, Offsets, Positions, path_of
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.opened import OpenedVersion
 from omnigraph.storage.row_changes import live_offsets
 
 SEED_ROWS_MAX = 10_000
@@ -36,35 +36,44 @@ class TableMemory:
     """The layout and the columns of one version, as far as they were asked for."""
 
     def __init__(
-        self, path: str, dataset: LanceDataset, cache: ColumnCache, objects: Objects | None
+        self, path: str, opened: OpenedVersion, cache: ColumnCache, objects: Objects | None
     ) -> None:
         self._path = path
-        self._dataset = dataset
+        self._opened = opened
         self._cache = cache
         self._objects = objects
         self._known: dict[str, pa.ChunkedArray] = {}
         """Whole columns of this version, while they are small enough to keep."""
         self._live: dict[int, Offsets] = {}
         """Live rows of fragments that have deletions."""
+        self._deleted: dict[str, bytes] = {}
 
     # -- where rows lie --------------------------------------------------------------------------
 
     @cached_property
     def layout(self) -> Layout:
         """Where the rows lie; from metadata alone, but for files that say what was deleted."""
-        fragments = [Fragment.of(f.metadata) for f in self._dataset.get_fragments()]
+        fragments = [Fragment.of(f.metadata) for f in self._opened.facts.get_fragments()]
         return Layout(fragments, self._live_offsets)
 
     def _live_offsets(self, fragment: Fragment) -> Offsets:
         if fragment.id not in self._live:
             with translated(f"reading deletions of {self._path}", referenced=True):
-                self._live[fragment.id] = live_offsets(self._dataset, fragment, self._deletions)
+                self._live[fragment.id] = live_offsets(
+                    lambda: self._opened.dataset, fragment, self.deletions
+                )
         return self._live[fragment.id]
 
-    def _deletions(self, name: str) -> bytes | None:
-        if self._objects is None:
-            return None
-        return self._objects.get(f"{self._path}/{name}", referenced=True)
+    def deletions(self, name: str) -> bytes | None:
+        """A file that says what was deleted."""
+        if name not in self._deleted and self._objects is not None:
+            content = self._objects.get(f"{self._path}/{name}", referenced=True)
+            self._deleted[name] = content or b""
+        return self._deleted.get(name)
+
+    def know_deletions(self, files: Mapping[str, bytes]) -> None:
+        """Files that say what was deleted, which were made here."""
+        self._deleted.update(files)
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -87,7 +96,7 @@ class TableMemory:
         known = self._known | (self._read_columns(missing) if missing else {})
         if missing and self.fits(row_count, len(missing)):
             self._known = known
-        schema = pa.schema([self._dataset.schema.field(n) for n in names])
+        schema = pa.schema([self._opened.facts.schema.field(n) for n in names])
         return pa.table([known[name] for name in names], schema=schema)
 
     def fragment_columns(
@@ -106,8 +115,10 @@ class TableMemory:
 
     @cached_property
     def _column_ids(self) -> Mapping[str, str]:
-        fields = self._dataset.lance_schema.fields()
-        return {f.name(): f"{f.id()} {self._dataset.schema.field(f.name()).type}" for f in fields}
+        fields = self._opened.facts.lance_schema.fields()
+        return {
+            f.name(): f"{f.id()} {self._opened.facts.schema.field(f.name()).type}" for f in fields
+        }
 
     def _cached(self, fragment: Fragment, name: str) -> pa.ChunkedArray | None:
         part = self._cache.get(fragment.files, self.column_id(name))
@@ -118,7 +129,7 @@ class TableMemory:
         return {
             name: pa.chunked_array(
                 [chunk for part in parts for chunk in part[i].chunks],
-                self._dataset.schema.field(name).type,
+                self._opened.facts.schema.field(name).type,
             )
             for i, name in enumerate(names)
         }
@@ -128,9 +139,10 @@ class TableMemory:
     ) -> dict[int, list[pa.ChunkedArray]]:
         if not fragments:
             return {}
-        table = self._dataset.scanner(
+        dataset = self._opened.dataset
+        table = dataset.scanner(
             columns=list(names),
-            fragments=[self._dataset.get_fragment(f.id) for f in fragments],
+            fragments=[dataset.get_fragment(f.id) for f in fragments],
             scan_in_order=True,
         ).to_table()
         columns: dict[int, list[pa.ChunkedArray]] = {}
@@ -200,6 +212,7 @@ PART_BYTES = 512
 """What keeping a part takes beside its values: there may be very many of one row."""
 
 KNOWN_CHUNKS_MAX = 64
+LOOKED_AT_MAX = 10_000
 SYSTEM_COLUMNS = ("id", "src", "dst")
 WHOLE_ROWS_MAX = 16
 """All columns of so small a file are kept when it is written: it will be joined with others."""
@@ -245,6 +258,7 @@ class ColumnCache:
         self._entries: OrderedDict[tuple[FilesKey, str], ColumnPart] = OrderedDict()
         """By files and what the column is: its name may change while its files stay."""
         self._bytes = 0
+        self._looked_at: set[tuple[FilesKey, str]] = set()
         self._rents: dict[str, int] = {}
         """What lookups have cost so far, by column."""
         self._lock = Lock()
@@ -264,6 +278,14 @@ class ColumnCache:
             if cost < reading:
                 self._rents[column] = cost
             return cost < reading
+
+    def is_new(self, files: FilesKey, column: str) -> bool:
+        """Whether the layout of a column in these files is asked for the first time."""
+        with self._lock:
+            if (files, column) in self._looked_at or len(self._looked_at) >= LOOKED_AT_MAX:
+                return False
+            self._looked_at.add((files, column))
+            return True
 
     def put(self, files: FilesKey, column: str, part: ColumnPart) -> None:
         """Keep a column; makes room by forgetting what was not used for longest."""
