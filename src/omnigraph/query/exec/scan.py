@@ -107,12 +107,14 @@ def _pushed(conditions: Sequence[typed.Expr], table: NodeTable, run: Run) -> Pos
 def seek(step: Seek, run: Run) -> Frame:
     """Nodes by id or key."""
     table = run.world.node(step.type_name)
-    rows = table.find(_ids(step, table, run))
+    rows = table.find(seek_ids(step, run))
     frame = Frame(len(rows), {step.variable: NodeBinding(table, rows=rows)})
     return run.keep(frame, step.filters)
 
 
-def _ids(step: Seek, table: NodeTable, run: Run) -> list[str]:
+def seek_ids(step: Seek, run: Run) -> list[str]:
+    """The ids that are sought."""
+    table = run.world.node(step.type_name)
     if step.ids is not None:
         wanted = run.values.of(step.ids)
         if wanted is None:
