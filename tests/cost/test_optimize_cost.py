@@ -131,10 +131,10 @@ def test_single_edge_writes_stay_small_and_flat_in_depth(
     assert turns == WINDOW // COMMITS_PER_TURN
     requests, sizes = zip(*deep, strict=True)
     assert sorted(requests)[WINDOW // 2] == shallow.count()
-    assert ordinary <= (WINDOW - turns) * 11.2
-    assert sum(requests) <= WINDOW * 12, "all of them together, as a write alone may cost"
+    assert ordinary <= (WINDOW - turns) * 7.2
+    assert sum(requests) <= WINDOW * 8, "all of them together, as a write alone may cost"
     assert sum(sizes) <= 3 * WINDOW * shallow.bytes_sent, (sum(sizes), shallow.bytes_sent)
     with measure(s3_proxy) as io:
         omnigraph.open(s3_proxied_root).close()
-    assert io.count() == COLD_OPEN_REQUESTS_MAX, io.log()
+    assert io.count() == 4 <= COLD_OPEN_REQUESTS_MAX, io.log()
     assert io.bytes_received <= 64 << 10, io.log()

@@ -38,10 +38,12 @@ def test_an_unknown_outcome_is_said_when_the_store_is_gone(
     # Each request is made again once: how long a client waits in between is not the question.
     monkeypatch.setattr(location, "RETRIES_MAX", 1)
     with omnigraph.init(s3_proxied_root, SCHEMA) as graph:
+        graph.load(ROW)  # From now on it knows the manifest that the next one is made from.
+        graph.settle()
         s3_proxy.fail(Fault.DROP_AFTER, **COMMIT, times=1)
         s3_proxy.fail(Fault.STATUS, path="__manifest/_versions", status=503, times=10_000)
         with pytest.raises(omnigraph.CommitUnknownError) as caught:
-            graph.load(ROW)
+            graph.load([{"type": "Person", "data": {"name": "b"}}])
         assert caught.value.kind is ErrorKind.COMMIT_UNKNOWN
         assert caught.value.details["operation_id"] in (caught.value.hint or "")
 

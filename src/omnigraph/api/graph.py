@@ -263,6 +263,8 @@ class Graph(Versions):
         parameters) and ``LimitError`` (more time or memory than allowed: ``timeout_s``,
         ``memory_bytes``, or the environment's OMNIGRAPH_QUERY_TIMEOUT and _MEMORY).
         """
+        if commit is None and engine == "local":
+            self._queries().begin(text, name, branch or MAIN)
         return self.snapshot(branch, commit=commit).query(
             text,
             params,

@@ -146,4 +146,4 @@ def _note(repository: Repository, noted: _Noted, heads: dict[str, MirrorHead]) -
         content = json.dumps(notes, separators=(",", ":"), sort_keys=True)
         repository.objects.put(RECORD, content.encode())
         main = repository.branch(MAIN)
-        main.store.note_mirrors(made_at, main.head.snapshot.version)
+        main.store.note_mirrors(made_at, main.head)

@@ -99,8 +99,17 @@ def lives_as(snapshot: Snapshot, name: str) -> bool:
 class OpenBranches:
     """The branches of a graph that are open, by name."""
 
-    def __init__(self, objects: Objects, where: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        where: str,
+        clock: Clock,
+        *,
+        ahead: Callable[[Snapshot], object] | None = None,
+    ) -> None:
         self._objects = objects
+        self._ahead = ahead
+        """Is done with a snapshot while it is looked up whether it is the newest."""
         self._where = where
         self._clock = clock
         self._manifests: dict[str, ManifestStore] = {}
@@ -175,8 +184,8 @@ class OpenBranches:
     def _open_anew(self, name: str) -> Branch:
         if name == MAIN:
             store = self.manifest(MAIN_PATH)
-            opened = Branch(name, store, store.head(), clock=self._clock)
+            opened = Branch(name, store, store.head(self._ahead), clock=self._clock)
         else:
-            opened = self.of(*self.life(name, ManifestStore.head))
+            opened = self.of(*self.life(name, lambda store: store.head(self._ahead)))
         self._open[name] = opened
         return opened

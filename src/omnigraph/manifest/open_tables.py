@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from threading import Lock
 
@@ -29,11 +30,28 @@ class OpenTables:
         self._objects = objects
         self._branches = branches
         self._open: OrderedDict[TableVersion, Table] = OrderedDict()
+        self._begun: dict[TableVersion, Future[Table]] = {}
+        """Versions that are being opened: whoever asks for them meanwhile waits."""
         self._lock = Lock()
 
     def __iter__(self) -> Iterator[TableVersion]:
         with self._lock:
             return iter(list(self._open))
+
+    def has(self, pin: TablePin) -> bool:
+        """Whether a version is open, or being opened."""
+        with self._lock:
+            return pin.name in self._open or pin.name in self._begun
+
+    def begin(self, pin: TablePin) -> None:
+        """Begin to open a version that will be asked for."""
+
+        def opened() -> None:
+            with suppress(OmnigraphError):  # Is said to whoever asks for it.
+                self.get(pin)
+
+        if not self.has(pin):
+            self._objects.beside(opened)
 
     def get(self, pin: TablePin) -> Table:
         """The table at exactly this version; two requests unless it is open already."""
@@ -42,6 +60,29 @@ class OpenTables:
             if table is not None:
                 self._open.move_to_end(pin.name)
                 return table
+            begun, mine = self._begun.get(pin.name), Future[Table]()
+            if begun is None:
+                self._begun[pin.name] = mine
+        if begun is not None:
+            try:
+                return begun.result()
+            except CancelledError:
+                return self._opened(pin)
+        try:
+            table = self._opened(pin)
+            mine.set_result(table)
+        except Exception as e:
+            mine.set_exception(e)
+            raise
+        except BaseException:
+            mine.cancel()  # The others were not interrupted.
+            raise
+        finally:
+            with self._lock:
+                del self._begun[pin.name]
+        return table
+
+    def _opened(self, pin: TablePin) -> Table:
         try:
             table = self._store.open(pin.name)
         except CorruptionError as e:

@@ -56,8 +56,13 @@ class Repository:
         self.ids = ids or SystemIds(self.clock)
         self.objects = Objects(location, create=create)
         self.tables = TableStore(location, self.objects)
-        self.branches = OpenBranches(self.objects, location.uri, self.clock)
         self.schemas = Schemas(self.objects)
+        self.branches = OpenBranches(
+            self.objects,
+            location.uri,
+            self.clock,
+            ahead=lambda snapshot: self.schemas.get(snapshot.schema_hash),
+        )
         self.open_tables = OpenTables(self.tables, self.objects, self.branches)
         self.lineage = Lineage(self.branches.manifest)
         self.background = Background(self.objects)
@@ -129,3 +134,4 @@ class Repository:
         """Finish running writes and work beside them, and stop the threads."""
         with self.turns.held:
             self.background.close()
+            self.objects.close()

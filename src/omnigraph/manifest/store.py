@@ -8,12 +8,19 @@ invisible, everything after it is housekeeping.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from omnigraph.errors import ConflictError, CorruptionError, ErrorKind, NotFoundError
+from omnigraph.errors import (
+    ConflictError,
+    CorruptionError,
+    ErrorKind,
+    NotFoundError,
+    OmnigraphError,
+)
 from omnigraph.manifest import codec
+from omnigraph.manifest.hint import Hint
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.reach import rows_files
@@ -68,27 +75,48 @@ class ManifestStore:
         """Whether a hint shows that there is a graph; False proves nothing."""
         return self._hint() is not None
 
-    def head(self) -> Head:
-        """The newest version: by the hint and one probe, else by listing."""
+    def head(self, ahead: Callable[[Snapshot], object] | None = None) -> Head:
+        """The newest version: by the hint and one probe, else by listing.
+
+        ``ahead`` is done beside the probe with the snapshot that will probably be the newest.
+        """
         hint = self._hint()
-        if hint is not None and not self._dataset.exists(hint + 1):
-            with suppress(CorruptionError):  # Perhaps only the hint is wrong: the listing decides.
-                return self._head(self._dataset.at(hint))
+        if hint is not None and (head := self._hinted_head(hint, ahead)) is not None:
+            return head
         stored = self._dataset.latest()
         where = self._objects.location.uri
-        if stored is not None and stored.version >= (hint or 0):
+        if stored is not None and stored.version >= (hint.version if hint else 0):
             return self._head(stored)
         if hint is not None:
             # A hint is written after its version. Showing an older one would be a silent rollback.
+            missing = self._dataset.manifest_name(hint.version)
             raise CorruptionError(
-                f"manifest version {hint} of {where} is missing",
-                hint=f"restore {self._dataset.manifest_name(hint)} from a copy of the graph; "
+                f"manifest version {hint.version} of {where} is missing",
+                hint=f"restore {missing} from a copy of the graph; "
                 f"after a power cut, delete {self._hint_name} to go on from what is left",
             )
         raise NotFoundError(
             f"no graph at {where}",
             hint=f"create one: omnigraph init --schema FILE {where}",
         )
+
+    def _hinted_head(self, hint: Hint, ahead: Callable[[Snapshot], object] | None) -> Head | None:
+        """The version that a hint names if it is the newest; its rows may be in the hint."""
+        exists, version = self._dataset.exists, hint.version
+        if hint.rows is not None:
+            with suppress(CorruptionError):  # Then the version itself is looked for.
+                head = self._head(self._dataset.known(version, hint.rows))
+                beside = self._objects.beside
+                if ahead is not None:
+                    beside(lambda: _attempted(ahead, head.snapshot))
+                over = beside(lambda: exists(version + 1))
+                # That it is there is seen by what a write will need of it.
+                there = len(head.stored.manifest) > 0
+                return head if not over.result() and there else None
+        if not exists(version + 1):
+            with suppress(CorruptionError):  # Perhaps only the hint is wrong: the listing decides.
+                return self._head(self._dataset.at(version))
+        return None
 
     def listed(self) -> Head:
         """The newest version by listing: fewer requests, but a long answer at a long history."""
@@ -125,6 +153,10 @@ class ManifestStore:
             )
         return newer
 
+    def expect_commit(self, head: Head) -> None:
+        """This head will be replaced: begin to read what that takes."""
+        self._dataset.expect_commit(head.stored)
+
     def stage(self, head: Head, snapshot: Snapshot) -> StagedHead:
         """Write the files of the next version; may overlap other staging."""
         rows = codec.to_table(snapshot, (head.snapshot, head.stored.rows))
@@ -144,17 +176,18 @@ class ManifestStore:
         """The object whose creation is the commit of a version."""
         return self._dataset.manifest_name(version)
 
-    def write_hint(self, version: int) -> None:
+    def write_hint(self, head: Head) -> None:
         """Tell cold readers where to start looking. Lagging or missing, it costs a listing."""
-        found = {"version": version, "mirrors": self.mirrors_at}
-        content = {name: value for name, value in found.items() if value is not None}
-        self._objects.put(self._hint_name, json.dumps(content, separators=(",", ":")).encode())
+        # A disk gives the version itself as fast.
+        rows = None if self._objects.location.is_local else head.stored.rows
+        hint = Hint(version=head.snapshot.version, rows=rows, mirrors=self.mirrors_at)
+        self._objects.put(self._hint_name, hint.encode())
 
-    def note_mirrors(self, place: str, version: int) -> None:
+    def note_mirrors(self, place: str, head: Head) -> None:
         """Let readers know where the graph was when its mirrors were made, if that is news."""
         if place != self.mirrors_at:
             self.mirrors_at = place
-            self.write_hint(version)
+            self.write_hint(head)
 
     def exists(self, version: int) -> bool:
         """Whether a version is there: one HEAD."""
@@ -180,13 +213,14 @@ class ManifestStore:
     def _hint_name(self) -> str:
         return f"{self._path}/_head.json"
 
-    def _hint(self) -> int | None:
+    def _hint(self) -> Hint | None:
         content = self._objects.get(self._hint_name)
-        try:
-            found = json.loads(content) if content else {}
-            version, mirrors = found.get("version"), found.get("mirrors")
-        except (ValueError, AttributeError):
-            return None  # A damaged hint is no hint: the listing is the authority.
-        self.mirrors_at = mirrors if isinstance(mirrors, str) else None
-        plausible = isinstance(version, int) and 0 < version < 1 << 63
-        return version if plausible else None
+        found = Hint.decode(content) if content else None
+        self.mirrors_at = found.mirrors if found is not None else None
+        return found
+
+
+def _attempted(work: Callable[[Snapshot], object], snapshot: Snapshot) -> None:
+    """Do something ahead; what goes wrong here does so again when it is needed."""
+    with suppress(OmnigraphError):
+        work(snapshot)

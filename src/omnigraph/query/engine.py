@@ -25,6 +25,7 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.compile import compile_queries, pick
 from omnigraph.query.describe import describe
+from omnigraph.query.exec.ahead import ask, open_tables
 from omnigraph.query.exec.caches import Caches, TraversalMode
 from omnigraph.query.exec.evaluate import Values
 from omnigraph.query.exec.limits import Guard, Limits, topology_files
@@ -141,6 +142,24 @@ class QueryEngine:
                     self._prepared.popitem(last=False)
         return made
 
+    def begin(self, text: str, name: str | None, branch: str) -> None:
+        """Open what a query will read of the newest state that is known, beside the look for a
+        newer one; on a remote store, where both take their time."""
+        known = (
+            None if self._repository.location.is_local else self._repository.branches.known(branch)
+        )
+        if known is None:
+            return
+        snapshot = known.head.snapshot
+
+        def ahead() -> None:
+            with suppress(OmnigraphError):  # Is said when the query is run.
+                prepared = self.prepare(text, name, self._repository.schema(snapshot.schema_hash))
+                world = self._world(snapshot)
+                open_tables(self._plan(prepared, read_of(prepared.query), world).root, world)
+
+        self._repository.background.pool.submit(ahead)
+
     def read(
         self,
         prepared: PreparedQuery,
@@ -153,7 +172,11 @@ class QueryEngine:
         values = self.values(prepared.query, params)
         world = self._world(snapshot)
         plan = self._plan(prepared, body, world)
-        return self._run(world, values, limits, plan, None).result(plan.root)
+        run = self._run(world, values, limits, plan, None)
+        if not self._repository.location.is_local:
+            open_tables(plan.root, world)
+            ask(plan.root, run)
+        return run.result(plan.root)
 
     def notices(self, prepared: PreparedQuery, snapshot: Snapshot) -> tuple[IndexNotice, ...]:
         """Large searches of a read that no built index covers; no request on a warm handle."""

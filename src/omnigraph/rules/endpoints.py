@@ -21,6 +21,7 @@ from omnigraph.arrow.sets import (
     among,
     known_among,
     one_array,
+    strings,
     true_at,
     union,
     without,
@@ -107,10 +108,12 @@ def check_survivors(
         for column, node_name in (("src", edge.source), ("dst", edge.target)):
             if node_name != image.delta.type.name:
                 continue
-            columns = ("id", column)
-            left = committed.lookup(edge.table_key, column, image.removed, columns)
+            left = committed.lookup(edge.table_key, column, image.removed, ("id",))
             left = own.untouched(left) if own else left
             if left.num_rows:
+                # What goes with its node needs no name of it.
+                ids = strings(left.column("id"))
+                left = committed.lookup(edge.table_key, "id", ids, ("id", column))
                 found.append(_survivor_finding(edge, column, left.sort_by("id")))
     return found
 

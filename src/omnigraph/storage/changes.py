@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ class StagedFiles:
     rows: pa.Table | None
     """What the files hold, so that a fresh version can answer key lookups without reading. None
     when other processes wrote them."""
+    sent: tuple[Future[None], ...] = ()
+    """Complete when the store has the files that were written aside."""
 
     def names(self, table_path: str) -> list[str]:
         """The files, from the root."""
@@ -72,8 +75,19 @@ class Patch:
     """New files: replaced rows with the identity they had, and new rows."""
 
 
+class CommitPlace(Protocol):
+    """Where commits are made: in the store or aside."""
+
+    def commit(self, base: LanceDataset, operation: Any) -> LanceDataset:
+        """The version after ``base``."""
+        ...
+
+
 class Rework(ABC):
     """A change of how a table is laid out, indexed or shaped, which its own module knows."""
+
+    opens: ClassVar[bool] = False
+    """Whether it opens the version anew, and needs its number alone."""
 
     @abstractmethod
     def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:

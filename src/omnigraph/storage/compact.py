@@ -23,7 +23,7 @@ from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
 from lance.optimize import CompactionTask
 
-from omnigraph.storage.changes import Rework, StagedFiles
+from omnigraph.storage.changes import CommitPlace, Rework, StagedFiles
 from omnigraph.storage.faults import translated
 from omnigraph.storage.indexing import (
     LAG_MAX,
@@ -48,6 +48,8 @@ DELETED_MAX = 0.1
 
 TAIL_MAX = 48
 """So many small fragments at the end of a table are joined by the next write."""
+TAIL_MAX_REMOTE = 16
+"""The same on a remote store, where a process just started asks for each of them: a request."""
 TAIL_BYTES_MAX = 4 << 20
 """More than this is not read and written again inside an ordinary write."""
 
@@ -148,17 +150,17 @@ class Fold(Rework):
     table: Table
     group: FragmentIds
 
-    def commit(self, current: LanceDataset, space: StagingNamespace) -> LanceDataset:
+    def commit(self, current: LanceDataset, space: CommitPlace) -> LanceDataset:
         """One commit. Reads the files that this process has not seen."""
-        table, names = self.table, self.table.dataset.schema.names
+        table, names = self.table, self.table.facts.schema.names
         wanted = set(self.group)
         fragments = [f for f in table.layout.fragments if f.id in wanted]
         parts = table.fragment_columns(fragments, names)
         columns = [
             pa.chunked_array([chunk for part in parts for chunk in part[i].chunks], field.type)
-            for i, field in enumerate(table.dataset.schema)
+            for i, field in enumerate(table.facts.schema)
         ]
-        rows = pa.table(columns, schema=table.dataset.schema)
+        rows = pa.table(columns, schema=table.facts.schema)
         old = [_fragment(current, fragment.id) for fragment in fragments]
         new: Any = write_fragments(
             rows.combine_chunks(), current, mode="append", data_storage_version=FILE_FORMAT
@@ -194,16 +196,17 @@ def worn_tail(table: Table) -> Fold | None:
     before. Tables with blobs are left to ``optimize``: their files say little about their size.
     """
     fragments = table.layout.fragments
-    if len(fragments) < TAIL_MAX or len(tail_to_join(fragments, frozenset())) < TAIL_MAX:
+    longest = TAIL_MAX_REMOTE if table.is_remote else TAIL_MAX
+    if len(fragments) < longest or len(tail_to_join(fragments, frozenset())) < longest:
         return None
-    if any(is_blob(field) for field in table.dataset.schema):
+    if any(is_blob(field) for field in table.facts.schema):
         return None
     with translated(f"reading indexes of {table.name.path}", referenced=True):
-        tail = tail_to_join(fragments, _indexed(table.dataset))
-        sizes = {number: _byte_count(table.dataset, number) for number in tail}
+        tail = tail_to_join(fragments, _indexed(table.facts))
+        sizes = {number: _byte_count(table.facts, number) for number in tail}
     while tail and sum(sizes[number] for number in tail) > TAIL_BYTES_MAX:
         tail = tail[1:]
-    return Fold(table=table, group=tail) if len(tail) >= TAIL_MAX else None
+    return Fold(table=table, group=tail) if len(tail) >= longest else None
 
 
 def _indexed(dataset: LanceDataset) -> frozenset[int]:

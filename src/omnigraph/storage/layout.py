@@ -160,6 +160,19 @@ class Layout:
                 offsets[mine] = live.numbers(offsets[mine])
         return self.starts[which] + offsets
 
+    def start_of(self, fragment: Fragment) -> int:
+        """The position of a fragment's first live row."""
+        return int(self.starts[self._numbers[fragment.id]])
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {fragment.id: number for number, fragment in enumerate(self.fragments)}
+
+    def owners(self, positions: Positions) -> list[Fragment]:
+        """The fragments that have the rows at these positions."""
+        which = np.searchsorted(self.starts, positions, side="right") - 1
+        return [self.fragments[number] for number in np.unique(which).tolist()]
+
     def addresses_at(self, positions: Positions) -> Addresses:
         """Addresses of live rows by their positions."""
         which = np.searchsorted(self.starts, positions, side="right") - 1

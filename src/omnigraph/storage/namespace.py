@@ -56,23 +56,32 @@ class StagingNamespace:
             "namespace_client_managed_versioning": True,
         }
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the table lies on another machine."""
+        return "://" in self._location and not self._location.startswith("file:")
+
     def opened(self, version: int, *, session: Any = None) -> LanceDataset:
         """The table as it is at a version of this lineage; commits on it are staged here."""
         return LanceDataset(self._location, version, session=session, **self._managed)
 
-    def in_own_session(self, dataset: LanceDataset) -> LanceDataset:
-        """The same version in a session that knows nothing else: its manifest is in memory.
+    def opened_as(self, facts: LanceDataset, *, session: Any) -> LanceDataset:
+        """A version of this lineage whose manifest is in memory, wherever that lies.
 
         One request, and one more when the version has indexes and they are asked for.
         """
-        manifest = dataset._ds.serialized_manifest()  # pyright: ignore[reportPrivateUsage]
+        manifest = facts._ds.serialized_manifest()  # pyright: ignore[reportPrivateUsage]
         return LanceDataset(
-            dataset.uri,
-            dataset.version,
+            self._location,
+            facts.version,
             serialized_manifest=manifest,
-            session=own_session(),
+            session=session,
             **self._managed,
         )
+
+    def in_own_session(self, dataset: LanceDataset) -> LanceDataset:
+        """The same version in a session that knows nothing else."""
+        return self.opened_as(dataset, session=own_session())
 
     def commit(self, base: LanceDataset | str, operation: Any, **options: Any) -> LanceDataset:
         """The version after ``base``, where no reader sees it; a URI begins a table."""

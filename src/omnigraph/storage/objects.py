@@ -7,12 +7,14 @@ conditional (`create`), which is what makes a name an authority among many proce
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import get_ident
+from threading import Lock, get_ident
+from typing import TypeVar
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
@@ -22,6 +24,8 @@ from omnigraph.storage.contact import asked, each
 from omnigraph.storage.faults import translated
 from omnigraph.storage.location import Location
 
+T = TypeVar("T")
+THREADS = 8
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,6 +46,16 @@ class Objects:
         self.location = location
         with translated(f"opening {location.uri}"):
             self._store: ObjectStore = location.connect(create=create)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="omnigraph-store")
+
+    def beside(self, work: Callable[[], T]) -> Future[T]:
+        """Do something that waits for the store while something else does. It must not wait for
+        other work that was begun so."""
+        return self._threads.submit(work)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._threads.shutdown(wait=True)
 
     def get(self, name: str, *, referenced: bool = False) -> bytes | None:
         """The object's bytes, or None when there is none (an error if it is ``referenced``)."""
@@ -134,6 +148,19 @@ class Objects:
         """Names of the folders right below a prefix, sorted; what is in them is not listed."""
         with translated(f"listing {prefix}"):
             return sorted(obstore.list_with_delimiter(self._store, prefix)["common_prefixes"])
+
+
+def once(read: Callable[[], T]) -> Callable[[], T]:
+    """A read that is done once, whoever asks first; the others wait for it."""
+    lock, found = Lock(), list[T]()
+
+    def get() -> T:
+        with lock:
+            if not found:
+                found.append(read())
+            return found[0]
+
+    return get
 
 
 def _stored(name: str, size: int, modified: datetime) -> StoredObject:

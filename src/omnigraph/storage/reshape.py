@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import lance
 import pyarrow as pa
@@ -48,6 +48,8 @@ class MadeColumn(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Reshape(Rework):
     """All changes of a table's columns together; names are those that are stored."""
+
+    opens: ClassVar[bool] = True
 
     dropped: tuple[str, ...]
     renamed: Mapping[str, str]

@@ -139,7 +139,7 @@ def marked(dataset: LanceDataset, addresses: Addresses) -> tuple[list[Any], list
 
 
 def live_rows(
-    dataset: LanceDataset, fragment: Fragment, read: Callable[[str], bytes | None]
+    opened: Callable[[], LanceDataset], fragment: Fragment, read: Callable[[str], bytes | None]
 ) -> LiveRows:
     """The rows of a fragment that are left: from the file that names the others.
 
@@ -152,6 +152,7 @@ def live_rows(
         gone = np.sort(rows.column(0).to_numpy().astype(np.int64))
         if fragment.physical_rows - len(gone) == fragment.live_rows:
             return LiveRows(fragment.physical_rows, gone=gone)
+    dataset = opened()
     addresses = dataset.scanner(
         columns=[],
         with_row_address=True,

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from lance import LanceDataset
+from lance.fragment import RowIdSequence
 
-from omnigraph.storage.layout import Addresses, Layout, Positions
+from omnigraph.storage.layout import OFFSET_BITS, OFFSET_MASK, Addresses, Layout, Positions
 
 RowIds = npt.NDArray[np.uint64]
 PICKED_FRACTION = 16
@@ -60,6 +61,24 @@ def row_ids(dataset: LanceDataset, layout: Layout, positions: Positions) -> RowI
     )
     ids = scanner.to_table()["_rowid"].to_numpy()
     return ids if few else ids[positions]
+
+
+def listed_row_ids(dataset: LanceDataset, addresses: Addresses) -> RowIds:
+    """The same of the rows at these addresses, by what the manifest lists: no file is read.
+
+    A list is taken as a whole, which for a large fragment costs more than a look at its rows on a
+    disk, and less than a request.
+    """
+    lists: dict[int, RowIds] = {}
+    for number in np.unique(addresses >> OFFSET_BITS).tolist():
+        fragment = dataset.get_fragment(number)
+        listed = fragment.metadata.row_id_meta if fragment is not None else None
+        if listed is None:  # Both come from one manifest, and every table has stable ids.
+            raise LookupError(f"no list of row ids of fragment {number}")
+        found = RowIdSequence.from_inline_metadata(listed)
+        lists[number] = found.to_pyarrow().to_numpy()
+    ids = [lists[a >> OFFSET_BITS][a & OFFSET_MASK] for a in addresses.tolist()]
+    return np.array(ids, np.uint64)
 
 
 def is_blob(field: pa.Field) -> bool:

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from threading import BoundedSemaphore
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.fragment import write_fragments
@@ -38,20 +37,18 @@ from omnigraph.storage.changes import (
     Upsert,
     files_of,
 )
+from omnigraph.storage.compact import Fold
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import FILE_FORMAT, Positions, physical_schema, physical_table
 from omnigraph.storage.location import Location
+from omnigraph.storage.moves import moves_of, row_operations
 from omnigraph.storage.names import ManifestFile, TableVersion, final_name
 from omnigraph.storage.namespace import StagingNamespace, access, own_session, verify_indexes
 from omnigraph.storage.objects import Objects
-from omnigraph.storage.row_changes import (
-    deletion,
-    identify,
-    match,
-    replacement,
-    replacement_steps,
-)
-from omnigraph.storage.rows import row_ids
+from omnigraph.storage.row_changes import deletion, replacement_steps
+from omnigraph.storage.rows import RowIds, listed_row_ids, row_ids
+from omnigraph.storage.staged import StagedTable
+from omnigraph.storage.staging_aside import AsideStore
 from omnigraph.storage.table_memory import ColumnCache, seeded_columns
 from omnigraph.storage.tables import Table
 
@@ -64,17 +61,6 @@ BULK_WRITERS_MAX = 2
 """Large tables are written two at a time: each writer buffers pages of all its columns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagedTable:
-    """A committed but unpublished version; ``pin`` makes its final name."""
-
-    table: Table
-    source: str
-    """The manifest under its staging name, relative to the root."""
-    passed: tuple[str, ...] = ()
-    """Such names of versions on the way to this one, which no reader will ask for."""
-
-
 class TableStore:
     """Opens and stages the tables of one graph."""
 
@@ -82,6 +68,7 @@ class TableStore:
         self._location = location
         self._objects = objects
         self._cache = ColumnCache(CACHE_BYTES_MAX)
+        self._aside = AsideStore(location, objects, self._cache)
         self._bulk = BoundedSemaphore(BULK_WRITERS_MAX)
 
     def open(self, name: TableVersion) -> Table:
@@ -97,6 +84,10 @@ class TableStore:
 
     def write_files(self, path: str, rows: pa.Table, base: Table | None) -> StagedFiles:
         """Write rows as data files of a table; they belong to no version yet."""
+        if self._aside.writes(rows, base):
+            files = self._aside.write_files(path, rows, base)
+            hit(FailPoint.STAGE_AFTER_FILES)
+            return files
         physical = physical_table(rows)
         bulk = self._bulk if rows.nbytes > BULK_BYTES_MIN else nullcontext()
         with bulk, translated(f"writing data files of {path}"):
@@ -125,18 +116,25 @@ class TableStore:
 
         ``first`` lays the files of the base out in another way; rows stay in their order.
         """
+        if self._aside.stages(base, changes, first):
+            if base is None and isinstance(changes[0], Append):
+                return self._aside.begin(path, changes[0], schema, name)
+            moves = self._moves(path, base, changes) if base is not None else None
+            if base and moves is not None and (first is None or isinstance(first, Fold)):
+                return self._aside.stage(path, base, moves, schema, name, first)
         base = origin = self._continued(base) if base is not None else None
         # A namespace of its own: if this attempt is lost, the base's lineage never saw it.
         space = base.space.fork() if base is not None else self._space(path, {})
         start = base.since if base is not None else 0
         if base is not None and first is not None:
             base = self._laid_out(base, space, first)
-        current = base.dataset if base is not None else None
+        current = _begun_on(base, changes) if base is not None else None
         moves = self._moves(path, base, changes) if base is not None else None
         with translated(f"staging {path}"):
             if base is not None and moves is not None and moves.replaces:
                 current = base.dataset
-                for operation in self._operations(current, base, moves):
+                in_two = self._location.is_local
+                for operation in row_operations(current, base.layout, moves, in_two=in_two):
                     current = space.commit(current, operation)
             else:
                 for change in changes:
@@ -144,7 +142,7 @@ class TableStore:
             if current is None or current.version == start:
                 # The manifest of the base would be taken for one that is no longer needed.
                 raise InternalError(f"nothing to stage on {path}")
-            verify_indexes(path, origin.dataset if origin else None, current, space.indexes_built)
+            verify_indexes(path, origin.facts if origin else None, current, space.indexes_built)
         staged = self._named(path, name, current, space, start)
         table = staged.table
         for files in files_of(changes) if moves is None else moves.added:
@@ -182,11 +180,17 @@ class TableStore:
         of ``pool``. What a commit costs grows with the files it is given, what a chain of commits
         takes with the latency of the store: chains are long on a disk and short on a remote store.
         """
-        base = self._continued(base)
         found = list(pool.map(lambda write: self._moves(path, base, write[1]), writes))
         each = [moves for moves in found if moves is not None]
         if len(each) < len(writes):
             raise InternalError(f"changes of {path} that are not changes of single rows")
+        if all(self._aside.stages(base, changes, first) for _, changes in writes) and (
+            first is None or isinstance(first, Fold)
+        ):
+            names = [name for name, _ in writes]
+            done = list(zip(names, each, strict=True))
+            return self._aside.stage_each(path, base, done, schema, pool, first)
+        base = self._continued(base)
         together = list(accumulate(each, Moves.and_then))
 
         def between(numbers: Sequence[int]) -> list[StagedTable]:
@@ -194,7 +198,7 @@ class TableStore:
             begins with all that the writes before it come to."""
             space = base.space.fork()
             with translated(f"opening {path}", referenced=True):
-                current = space.in_own_session(base.dataset)
+                current = space.in_own_session(base.facts)
             made: list[StagedTable] = []
             for number in numbers:
                 moves = each[number] if made else together[number]
@@ -230,19 +234,11 @@ class TableStore:
     ) -> LanceDataset:
         """The version after ``current`` with some moves, whose places are those of ``on``."""
         with translated(f"staging {path}"):
-            for operation in self._operations(current, on, moves):
+            in_two = self._location.is_local
+            for operation in row_operations(current, on.layout, moves, in_two=in_two):
                 current = space.commit(current, operation)
             verify_indexes(path, base.dataset, current, space.indexes_built)
         return current
-
-    def _operations(self, dataset: LanceDataset, base: Table, moves: Moves) -> tuple[Any, ...]:
-        if moves.replaces:
-            local = self._location.is_local
-            return replacement(dataset, base.layout, moves.gone, moves.added, in_two=local)
-        if len(moves.gone):
-            raise InternalError("rows go, and none takes their place")
-        new = [fragment for files in moves.added for fragment in files.fragments]
-        return (LanceOperation.Append(new),)
 
     def _named(
         self, path: str, name: str, current: LanceDataset, space: StagingNamespace, start: int
@@ -280,7 +276,7 @@ class TableStore:
             return base
         space = base.space.fork()
         with translated(f"opening {base.name.path} version {base.name.version}", referenced=True):
-            dataset = space.in_own_session(base.dataset)
+            dataset = space.in_own_session(base.facts)
         table = Table(base.name, dataset, space, self._cache, self._objects, since=base.since)
         table.memory.share(base.memory)
         return table
@@ -300,7 +296,10 @@ class TableStore:
         Opening a version by a path that does not end in ".manifest" makes Lance copy it to the
         canonical name, which would move the table's HEAD: so the publish names this copy.
         """
-        self._objects.copy(staged.source, staged.table.name.manifest)
+        if staged.source is None:
+            self._aside.pin(staged)
+        else:
+            self._objects.copy(staged.source, staged.table.name.manifest)
         hit(FailPoint.STAGE_AFTER_PIN)
 
     def _commit(
@@ -346,40 +345,24 @@ class TableStore:
 
     def _moves(self, path: str, base: Table, changes: Sequence[Change]) -> Moves | None:
         """What changes of single rows come to; None for any other change."""
-        if not all(isinstance(change, (Append, Upsert, Remove)) for change in changes):
-            return None
-        removed = [change.ids for change in changes if isinstance(change, Remove)]
-        gone = [base.positions_of(pa.concat_arrays(removed))] if removed else []
-        added: list[StagedFiles] = []
-        for change in changes:
-            if isinstance(change, Append):
-                added.append(change.files)
-            elif isinstance(change, Upsert):
-                places, files = self._replacing(path, base, change.rows)
-                gone.append(places)
-                added += files
-        return Moves(
-            gone=np.sort(np.concatenate([np.empty(0, np.int64), *gone])),
-            added=tuple(added),
-            replaces=any(isinstance(change, Upsert) for change in changes),
-        )
 
-    def _replacing(
-        self, path: str, base: Table, rows: pa.Table
-    ) -> tuple[Positions, list[StagedFiles]]:
-        """Write the rows of an upsert: those that replace others, and those that are new."""
-        places = base.positions("id", rows.column("id").combine_chunks())
-        found = match(rows, places, base.ids_at(places))
-        files: list[StagedFiles] = []
-        if len(places):
-            replacing = self.write_files(path, found.replacing, base)
+        def write(rows: pa.Table) -> StagedFiles:
+            return self.write_files(path, rows, base)
+
+        def identities(places: Positions) -> RowIds:
             with translated(f"reading {path}", referenced=True):
-                identify(replacing.fragments, row_ids(base.dataset, base.layout, places))
-            files.append(replacing)
-        if found.new.num_rows:
-            files.append(self.write_files(path, found.new, base))
-        return places, files
+                if base.is_remote:
+                    return listed_row_ids(base.facts, base.layout.addresses_at(places))
+                return row_ids(base.dataset, base.layout, places)
+
+        return moves_of(base, changes, write, identities)
 
     def _space(self, path: str, versions: dict[int, ManifestFile]) -> StagingNamespace:
         location = self._location
         return StagingNamespace(location.table_uri(path), versions, location)
+
+
+def _begun_on(base: Table, changes: Sequence[Change]) -> LanceDataset:
+    """What the first change of a version is given: one that opens it anew does not need it open."""
+    anew = bool(changes) and isinstance(changes[0], Rework) and changes[0].opens
+    return base.facts if anew else base.dataset

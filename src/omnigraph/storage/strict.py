@@ -5,12 +5,17 @@
 Every commit is an ``Overwrite`` of the version that was read: the only Lance operation that is
 never rebased, so a stale writer always loses. A version is one small compressed file, so reading it
 costs the same at any depth of history and nothing ever has to be compacted.
+
+On a disk Lance commits. On a remote store the manifest is made aside and created under the name of
+its version if that is free: the same condition, in one request.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import lance
@@ -20,12 +25,13 @@ from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
 from omnigraph.errors import ErrorKind, InternalError, OmnigraphError
+from omnigraph.storage.aside import Aside
 from omnigraph.storage.faults import is_missing, translate, translated
 from omnigraph.storage.layout import FILE_FORMAT, file_names
 from omnigraph.storage.location import Location
 from omnigraph.storage.names import manifest_name
 from omnigraph.storage.namespace import access, open_dataset
-from omnigraph.storage.objects import Objects
+from omnigraph.storage.objects import Objects, once
 
 _REFUSALS = (
     ErrorKind.STORAGE_DENIED,
@@ -50,15 +56,29 @@ class OutcomeUnknownError(Exception):
         """The store refused the only request: then the commit did not land."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StrictVersion:
     """One version as read or committed."""
 
     version: int
     rows: pa.Table
-    metadata: dict[str, str]
-    """Of the dataset's schema."""
-    handle: LanceDataset
+    opener: Callable[[], LanceDataset] = field(repr=False)
+    reader: Callable[[], bytes] = field(repr=False)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Of the dataset's schema."""
+        return {k.decode(): v.decode() for k, v in (self.rows.schema.metadata or {}).items()}
+
+    @cached_property
+    def handle(self) -> LanceDataset:
+        """The dataset at this version; opened when it is asked for."""
+        return self.opener()
+
+    @property
+    def manifest(self) -> bytes:
+        """Its manifest, as it is stored."""
+        return self.reader()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +88,8 @@ class StagedRows:
     rows: pa.Table
     """With their text columns to be compressed."""
     fragments: tuple[Any, ...]
+    aside: tuple[Aside, LanceDataset] | None = None
+    """Where the commit is made and on what, unless Lance commits in the store."""
 
 
 class StrictDataset:
@@ -77,6 +99,7 @@ class StrictDataset:
         self._objects = objects
         self._path = path
         self._location = location
+        self._is_local = location.is_local
         self._uri = location.table_uri(path)
         self._session = lance.Session()  # pyright: ignore[reportPrivateImportUsage]
 
@@ -84,7 +107,7 @@ class StrictDataset:
         """Write the file of version 1, or return None when there is one already."""
         with translated(f"writing to {self._path}"):
             try:
-                return self._write(rows, self._uri, "create")
+                return self._write(rows, self._uri, "create", self._access)
             except OSError as e:
                 if "already exists" in str(e):
                     return None
@@ -117,7 +140,7 @@ class StrictDataset:
         if self._location.keys is not None:
             # Made of a path, it would not ask for keys when its own expire.
             made = self._open(1)
-        return _version(made, staged.rows)
+        return self._version(made, staged.rows)
 
     def exists(self, version: int) -> bool:
         """Whether a version has been committed: one HEAD."""
@@ -140,13 +163,42 @@ class StrictDataset:
             handle = self._open(version)
         return self._read(handle)
 
+    def known(self, version: int, rows: pa.Table) -> StrictVersion:
+        """A version whose rows are known from elsewhere: nothing is read."""
+
+        def opened() -> LanceDataset:
+            with translated(f"opening {self._path} version {version}", referenced=True):
+                return self._open(version)
+
+        return StrictVersion(
+            version=version,
+            rows=rows,
+            opener=opened,
+            reader=once(lambda: self._manifest(version)),
+        )
+
+    def expect_commit(self, current: StrictVersion) -> None:
+        """The version after this one will be made: begin to read what that takes."""
+        if not self._is_local:
+            self._objects.beside(lambda: current.manifest)
+
     def stage(self, current: StrictVersion, rows: pa.Table) -> StagedRows:
         """Write the file of the next version."""
+        if self._is_local:
+            with translated(f"writing to {self._path}"):
+                return self._write(rows, current.handle, "overwrite", self._access)
         with translated(f"writing to {self._path}"):
-            return self._write(rows, current.handle, "overwrite")
+            aside = Aside()
+            base = aside.open(current.version, current.manifest)
+            staged = self._write(rows, base, "overwrite", {})
+            for name, content in aside.take("data").items():
+                self._objects.put(f"{self._path}/{name}", content)
+        return replace(staged, aside=(aside, base))
 
     def commit(self, current: StrictVersion, staged: StagedRows) -> StrictVersion:
         """Make the staged rows the version after ``current``, or raise ``LostRaceError``."""
+        if staged.aside is not None:
+            return self._create(current, staged, *staged.aside)
         doing = f"committing to {self._path}"
         try:
             made = LanceDataset.commit(
@@ -161,24 +213,44 @@ class StrictDataset:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as e:
-            # Whatever went wrong, the manifest may have been written before it did. A refusal
-            # proves the opposite, unless an earlier try of the same request is still on its way.
-            cause = translate(e, doing)
-            retried = re.search(r"after \d+ retries", str(e))
-            refused = cause.kind in _REFUSALS and retried is None
-            raise OutcomeUnknownError(cause, refused=refused) from e
+            raise _unknown(e, doing) from e
         if made.version != current.version + 1:
             raise InternalError(f"version {made.version} after {current.version}, while {doing}")
-        return _version(made, staged.rows)
+        return self._version(made, staged.rows)
 
-    def _write(self, rows: pa.Table, target: LanceDataset | str, mode: str) -> StagedRows:
+    def _create(
+        self, current: StrictVersion, staged: StagedRows, aside: Aside, base: LanceDataset
+    ) -> StrictVersion:
+        """Commit what was made aside: its manifest is created, or there is one already."""
+        version = current.version + 1
+        with translated(f"making version {version} of {self._path}"):
+            operation = LanceOperation.Overwrite(staged.rows.schema, list(staged.fragments))
+            made = aside.commit(base, operation)
+            manifest = aside.manifest(version)
+        try:
+            created = self._objects.create(self.manifest_name(version), manifest)
+        except OmnigraphError as e:
+            raise _unknown(e.__cause__ or e, f"committing to {self._path}") from e
+        if not created:
+            raise LostRaceError(f"version {version} of {self._path} is there already")
+        return StrictVersion(
+            version=version, rows=staged.rows, opener=lambda: made, reader=lambda: manifest
+        )
+
+    @property
+    def _access(self) -> dict[str, Any]:
+        return access(self._location, self._path)
+
+    def _write(
+        self, rows: pa.Table, target: LanceDataset | str, mode: str, options: dict[str, Any]
+    ) -> StagedRows:
         rows = _compressed(rows)
         fragments = write_fragments(
             rows,
             target,
             mode=mode,
             data_storage_version=FILE_FORMAT,
-            **access(self._location, self._path),
+            **options,
         )
         return StagedRows(rows=rows, fragments=tuple(fragments))
 
@@ -187,7 +259,21 @@ class StrictDataset:
 
     def _read(self, handle: LanceDataset) -> StrictVersion:
         with translated(f"reading {self._path} version {handle.version}", referenced=True):
-            return _version(handle, handle.to_table())
+            rows = handle.to_table()
+            # Lance need not hand on what the schema says of the whole.
+            return self._version(handle, rows.replace_schema_metadata(handle.schema.metadata))
+
+    def _version(self, handle: LanceDataset, rows: pa.Table) -> StrictVersion:
+        version = handle.version
+        return StrictVersion(
+            version=version,
+            rows=rows,
+            opener=lambda: handle,
+            reader=once(lambda: self._manifest(version)),
+        )
+
+    def _manifest(self, version: int) -> bytes:
+        return self._objects.get(self.manifest_name(version), referenced=True) or b""
 
     def files_of(self, staged: StagedRows) -> list[str]:
         """Data files of staged rows, from the root."""
@@ -198,14 +284,12 @@ class StrictDataset:
         return manifest_name(self._path, version)
 
 
-def _version(handle: LanceDataset, rows: pa.Table) -> StrictVersion:
-    metadata = handle.schema.metadata or {}
-    return StrictVersion(
-        version=handle.version,
-        rows=rows,
-        metadata={k.decode(): v.decode() for k, v in metadata.items()},
-        handle=handle,
-    )
+def _unknown(error: BaseException, doing: str) -> OutcomeUnknownError:
+    """Whatever went wrong, the manifest may have been written before it did. A refusal proves the
+    opposite, unless an earlier try of the same request is still on its way."""
+    cause = translate(error, doing)
+    retried = re.search(r"after \d+ retries", str(error))
+    return OutcomeUnknownError(cause, refused=cause.kind in _REFUSALS and retried is None)
 
 
 def _compressed(rows: pa.Table) -> pa.Table:

@@ -18,12 +18,12 @@ from threading import Lock
 
 import numpy as np
 import pyarrow as pa
-from lance import LanceDataset
 
 from omnigraph.storage.changes import StagedFiles
 from omnigraph.storage.faults import translated
 from omnigraph.storage.layout import Fragment, Layout, LiveRows, Positions, hidden, path_of
 from omnigraph.storage.objects import Objects
+from omnigraph.storage.opened import OpenedVersion
 from omnigraph.storage.row_changes import live_rows
 from omnigraph.storage.searches import AskedIndex
 
@@ -37,10 +37,10 @@ class TableMemory:
     """The layout and the columns of one version, as far as they were asked for."""
 
     def __init__(
-        self, path: str, dataset: LanceDataset, cache: ColumnCache, objects: Objects | None
+        self, path: str, opened: OpenedVersion, cache: ColumnCache, objects: Objects | None
     ) -> None:
         self._path = path
-        self._dataset = dataset
+        self._opened = opened
         self._cache = cache
         self._objects = objects
         self._known: dict[str, pa.ChunkedArray] = {}
@@ -53,26 +53,35 @@ class TableMemory:
         """The fragments that this version has from its base, if it only gained some."""
         self._names: Mapping[str, str] | None = None
         """What columns are, by their names; the same after any change of rows."""
+        self._deleted: dict[str, bytes] = {}
 
     # -- where rows lie --------------------------------------------------------------------------
 
     @cached_property
     def layout(self) -> Layout:
         """Where the rows lie; from metadata alone, but for files that say what was deleted."""
-        newer = self._dataset.get_fragments()[len(self._older) :]
+        newer = self._opened.facts.get_fragments()[len(self._older) :]
         fragments = (*self._older, *(Fragment.of(f.metadata) for f in newer))
         return Layout(fragments, self._live_rows)
 
     def _live_rows(self, fragment: Fragment) -> LiveRows:
         if fragment.id not in self._live:
             with translated(f"reading deletions of {self._path}", referenced=True):
-                self._live[fragment.id] = live_rows(self._dataset, fragment, self._deletions)
+                self._live[fragment.id] = live_rows(
+                    lambda: self._opened.dataset, fragment, self.deletions
+                )
         return self._live[fragment.id]
 
-    def _deletions(self, name: str) -> bytes | None:
-        if self._objects is None:
-            return None
-        return self._objects.get(f"{self._path}/{name}", referenced=True)
+    def deletions(self, name: str) -> bytes | None:
+        """A file that says what was deleted."""
+        if name not in self._deleted and self._objects is not None:
+            content = self._objects.get(f"{self._path}/{name}", referenced=True)
+            self._deleted[name] = content or b""
+        return self._deleted.get(name)
+
+    def know_deletions(self, files: Mapping[str, bytes]) -> None:
+        """Files that say what was deleted, which were made here."""
+        self._deleted.update(files)
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -95,7 +104,7 @@ class TableMemory:
         known = self._known | (self._read_columns(missing) if missing else {})
         if missing and self.fits(row_count, len(missing)):
             self._known = known
-        schema = pa.schema([self._dataset.schema.field(n) for n in names])
+        schema = pa.schema([self._opened.facts.schema.field(n) for n in names])
         return pa.table([known[name] for name in names], schema=schema)
 
     def fragment_columns(
@@ -111,7 +120,8 @@ class TableMemory:
     def column_id(self, name: str) -> str:
         """What a column is, whatever it is called: another may have its name in other versions."""
         if self._names is None:
-            schema, fields = self._dataset.schema, self._dataset.lance_schema.fields()
+            facts = self._opened.facts
+            schema, fields = facts.schema, facts.lance_schema.fields()
             self._names = {f.name(): f"{f.id()} {schema.field(f.name()).type}" for f in fields}
         return self._names.get(name, name)
 
@@ -124,7 +134,7 @@ class TableMemory:
         return {
             name: pa.chunked_array(
                 [chunk for part in parts for chunk in part[i].chunks],
-                self._dataset.schema.field(name).type,
+                self._opened.facts.schema.field(name).type,
             )
             for i, name in enumerate(names)
         }
@@ -134,9 +144,10 @@ class TableMemory:
     ) -> dict[int, list[pa.ChunkedArray]]:
         if not fragments:
             return {}
-        table = self._dataset.scanner(
+        dataset = self._opened.dataset
+        table = dataset.scanner(
             columns=list(names),
-            fragments=[self._dataset.get_fragment(f.id) for f in fragments],
+            fragments=[dataset.get_fragment(f.id) for f in fragments],
             scan_in_order=True,
         ).to_table()
         columns: dict[int, list[pa.ChunkedArray]] = {}
@@ -212,6 +223,7 @@ PART_BYTES = 512
 """What keeping a part takes beside its values: there may be very many of one row."""
 
 KNOWN_CHUNKS_MAX = 64
+LOOKED_AT_MAX = 10_000
 SYSTEM_COLUMNS = ("id", "src", "dst")
 WHOLE_ROWS_MAX = 16
 """All columns of so small a file are kept when it is written: it will be joined with others."""
@@ -251,6 +263,7 @@ class ColumnCache:
         self._entries: OrderedDict[tuple[FilesKey, str], ColumnPart] = OrderedDict()
         """By files and what the column is: its name may change while its files stay."""
         self._bytes = 0
+        self._looked_at: set[tuple[FilesKey, str]] = set()
         self._rents: dict[str, int] = {}
         """What lookups have cost so far, by column."""
         self._lock = Lock()
@@ -270,6 +283,14 @@ class ColumnCache:
             if cost < reading:
                 self._rents[column] = cost
             return cost < reading
+
+    def is_new(self, files: FilesKey, column: str) -> bool:
+        """Whether the layout of a column in these files is asked for the first time."""
+        with self._lock:
+            if (files, column) in self._looked_at or len(self._looked_at) >= LOOKED_AT_MAX:
+                return False
+            self._looked_at.add((files, column))
+            return True
 
     def put(self, files: FilesKey, column: str, part: ColumnPart) -> None:
         """Keep a column; makes room by forgetting what was not used for longest."""

@@ -8,11 +8,10 @@ A ``Table`` is one version of one Lance dataset, opened by the exact path of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +31,9 @@ from omnigraph.storage.layout import (
 )
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.namespace import StagingNamespace, Succession
-from omnigraph.storage.objects import Objects
+from omnigraph.storage.objects import Objects, once
+from omnigraph.storage.opened import MadeAside, OpenedVersion
+from omnigraph.storage.read_ahead import Coverage, ReadAhead
 from omnigraph.storage.rows import READERS_MAX, is_blob, read_rows
 from omnigraph.storage.searches import AskedIndex, IndexParts, search
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
@@ -41,6 +42,7 @@ from omnigraph.storage.table_memory import ColumnCache, TableMemory
 # pyright: reportAttributeAccessIssue=false
 
 
+T = TypeVar("T")
 PIECE_ROWS = 1 << 18
 """Rows of a large column that are looked through at once."""
 REMEMBERED_MAX = 10_000
@@ -76,13 +78,21 @@ class Table:
         objects: Objects | None = None,
         *,
         since: int | None = None,
+        aside: MadeAside | None = None,
     ) -> None:
         self.name = name
         self.since = name.version if since is None else since
         """The version that staging began with; what came after it no reader has seen."""
-        self.dataset = dataset
         self.space = space
-        self.memory = TableMemory(name.path, dataset, cache, objects)
+        self.opened = OpenedVersion(name, dataset, space, aside)
+        self.memory = TableMemory(name.path, self.opened, cache, objects)
+        self._objects = objects
+        self._manifest = once(partial(_manifest_of, name, aside, objects))
+        self._ahead = (
+            ReadAhead(self.opened, self.memory, cache, objects)
+            if objects is not None and space.is_remote
+            else None
+        )
         self.succession = Succession()
         self._found: dict[str, int] = {}
         """Positions of single ids that were looked up."""
@@ -91,11 +101,36 @@ class Table:
         self._found_at: dict[int, str] = {}
         """The same the other way round."""
 
+    @property
+    def facts(self) -> LanceDataset:
+        """The version for what its manifest says."""
+        return self.opened.facts
+
+    @property
+    def dataset(self) -> LanceDataset:
+        """The version for its rows."""
+        return self.opened.dataset
+
+    @property
+    def manifest(self) -> bytes:
+        """The manifest as it is stored: what the next version is made from aside."""
+        return self._manifest()
+
+    @property
+    def is_on_the_way(self) -> bool:
+        """Whether staging made this version to go on from: it has no manifest of its own."""
+        return self.since != self.name.version
+
+    def expect_change(self) -> None:
+        """A version will be made of this one: begin to read what that takes."""
+        if self._ahead is not None and self._objects is not None:
+            self._objects.beside(self._manifest)
+
     def files_since(self, base: Table | None) -> list[str]:
         """Data and deletion files and folders of indexes that this version has and ``base`` has
         not, from the root."""
         known = base.files_since(None) if base is not None else []
-        path, dataset = self.name.path, self.dataset
+        path, dataset = self.name.path, self.facts
         files = {*data_files(path, dataset), *index_folders(path, dataset)}
         return sorted(files - set(known))
 
@@ -103,7 +138,7 @@ class Table:
     def row_count(self) -> int:
         """Live rows; from metadata alone."""
         with translated(f"counting rows of {self.name.path}", referenced=True):
-            return self.dataset.count_rows()
+            return self.facts.count_rows()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Rows in storage order, blobs as plain bytes."""
@@ -132,6 +167,8 @@ class Table:
     def take(self, positions: Sequence[int] | Positions, columns: Sequence[str]) -> pa.Table:
         """Some rows by their positions, read from the files; blobs as plain bytes."""
         places = np.asarray(positions, np.int64)
+        if not len(places) and not any(is_blob(self.facts.schema.field(c)) for c in columns):
+            return self._empty(columns)
         ids = self._by_memory(places) if "id" in columns else None
         others = [name for name in columns if ids is None or name != "id"]
         with translated(f"reading rows of {self.name.path}", referenced=True):
@@ -143,12 +180,16 @@ class Table:
         fields = {field.name: field for field in rows.schema}
         return pa.table(
             [ids if name == "id" else rows[name] for name in columns],
-            schema=pa.schema([fields.get(n, self.dataset.schema.field(n)) for n in columns]),
+            schema=pa.schema([fields.get(n, self.facts.schema.field(n)) for n in columns]),
         )
 
-    def positions(self, column: str, values: pa.Array) -> Positions:
-        """Where ``column`` is one of ``values``, ascending."""
-        if self._asks_index(column, values):
+    def positions(self, column: str, values: pa.Array, *, then: Sequence[str] = ()) -> Positions:
+        """Where ``column`` is one of ``values``, ascending. The columns ``then`` will be read."""
+        by_index = self._asks_index(column, values)
+        if self._ahead is not None and (by_index or not self.memory.knows(column)):
+            self._ahead.expect_deletions()
+            self.expect(then)
+        if by_index:
             return self._positions_by_index(column, values)
         found, start = [np.empty(0, np.int64)], 0
         is_wanted = known_among(values, self.row_count)
@@ -179,7 +220,7 @@ class Table:
         In memory a column is looked through in a time that grows with it; one that is not there
         has to be read once. Until lookups have cost as much as that, they are the better bet.
         """
-        kind = self.dataset.schema.field(column).type
+        kind = self.facts.schema.field(column).type
         exact = pa.types.is_string(kind) or pa.types.is_signed_integer(kind)
         few = len(values) <= FOUND_VALUES_MAX and not values.null_count
         if not (few and exact and self.takes_conditions and column in self.indexed_columns):
@@ -212,26 +253,21 @@ class Table:
         return answer
 
     def _asked_of_index(self, column: str, values: pa.Array) -> Positions:
-        covered = self.indexed_fragments.get(column, frozenset())
-        layout = self.layout
-        known = [f for f in layout.fragments if f.id in covered]
+        layout, split = self.layout, self._by_index(column)
+        indexed, later = split.indexed, split.later
+        rest = self._beside(lambda: self.fragment_columns(later, (column,))) if later else None
         found = [np.empty(0, np.int64)]
-        if known:
-            found.append(layout.positions(self._addresses_by_index(column, values, known)))
-        later = [
-            (f, s)
-            for f, s in zip(layout.fragments, layout.starts, strict=False)
-            if f.id not in covered
-        ]
-        if later:
-            columns = self.fragment_columns([f for f, _ in later], (column,))
-            kind = self.dataset.schema.field(column).type
+        if indexed:
+            found.append(layout.positions(self._addresses_by_index(column, values, indexed)))
+        if rest is not None:
+            columns = rest()
+            kind = self.facts.schema.field(column).type
             chunks = [chunk for (part,) in columns for chunk in part.chunks]
             # All of them at once: each pass costs more than the few rows of one file.
             places = true_at(among(pa.chunked_array(chunks, kind), values))
-            before = np.cumsum([0, *(f.live_rows for f, _ in later)])
+            before = np.cumsum([0, *(f.live_rows for f in later)])
             number = np.searchsorted(before, places, side="right") - 1
-            starts = np.fromiter((start for _, start in later), np.int64, len(later))
+            starts = np.fromiter(map(layout.start_of, later), np.int64, len(later))
             found.append(places - before[number] + starts[number])
         positions = np.sort(np.concatenate(found))
         if column == "id" and len(values) == len(positions) == 1:
@@ -255,6 +291,26 @@ class Table:
         self.memory.asked = asked
         return asked.find(column, values, known)
 
+    def _by_index(self, column: str) -> Coverage:
+        covered = self.indexed_fragments.get(column, frozenset())
+        fragments = self.layout.fragments
+        return Coverage(
+            indexed=tuple(f for f in fragments if f.id in covered),
+            later=tuple(f for f in fragments if f.id not in covered),
+        )
+
+    def _beside(self, read: Callable[[], T]) -> Callable[[], T]:
+        """Begin to read on a remote store; on a disk it is read when it is asked for."""
+        if self._ahead is None or self._objects is None:
+            return read
+        return self._objects.beside(read).result
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """Few rows will be read by their positions, which are not known yet."""
+        if self._ahead is not None:
+            schema = self.facts.schema
+            self._ahead.expect([c for c in columns if not is_blob(schema.field(c))])
+
     def remember(self, ids: Iterable[str], positions: Positions) -> None:
         """Know the positions of some ids, so that neither is read again."""
         if len(self._found) < REMEMBERED_MAX:
@@ -273,7 +329,7 @@ class Table:
     @property
     def is_remote(self) -> bool:
         """Whether every read is a request to another machine."""
-        return "://" in self.dataset.uri and not self.dataset.uri.startswith("file:")
+        return self.space.is_remote
 
     def _pieces(self, columns: Sequence[str], values: int) -> Iterator[pa.Table]:
         """Columns as they are kept, or piece by piece where they are too large for that.
@@ -317,20 +373,17 @@ class Table:
             return [self.among(column, pa.array([v], pa.string()), columns) for v in values]
         return self._where_each(column, values, columns)
 
-    def _where_each(
-        self,
-        column: str,
-        values: Sequence[str],
-        columns: Sequence[str],
-        fragments: Sequence[int] = (),
-    ) -> list[pa.Table]:
-        def ask(value: str) -> pa.Table:
-            return self.where(pc.field(column) == value, columns, fragments=fragments)
+    def ask_ahead(self, column: str, values: Sequence[str], columns: Sequence[str]) -> None:
+        """``among_each`` will be asked this: begin to look."""
+        if self._ahead is not None and self.takes_conditions:
+            self._ahead.ask(self.where, self._by_index(column), column, values, columns)
 
-        if len(values) == 1:
-            return [ask(values[0])]
-        with ThreadPoolExecutor(min(len(values), READERS_MAX)) as pool:
-            return list(pool.map(ask, values))
+    def _where_each(
+        self, column: str, values: Sequence[str], columns: Sequence[str]
+    ) -> list[pa.Table]:
+        if self._ahead is None:
+            return [self.where(pc.field(column) == value, columns) for value in values]
+        return self._ahead.find(self.where, self._by_index(column), column, values, columns)
 
     def prefers_each(self, count: int) -> bool:
         """Whether so few values are asked for one by one: that saves requests, not time."""
@@ -341,7 +394,7 @@ class Table:
         """Whether Lance accepts conditions: it refuses all on a table with lists of unsigned."""
         return not any(
             pa.types.is_list(field.type) and pa.types.is_unsigned_integer(field.type.value_type)
-            for field in self.dataset.schema
+            for field in self.facts.schema
         )
 
     @property
@@ -361,7 +414,7 @@ class Table:
     def _value_indexes(self) -> Mapping[str, IndexParts]:
         found: dict[str, dict[str, frozenset[int]]] = {}
         with translated(f"reading indexes of {self.name.path}", referenced=True):
-            for index in self.dataset.describe_indices():
+            for index in self.facts.describe_indices():
                 if index.index_type.upper() == "BTREE":
                     parts = {
                         str(part.uuid): frozenset(part.fragment_ids) for part in index.segments
@@ -378,7 +431,7 @@ class Table:
     def lookup(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Rows whose ``column`` is one of ``values``, projected on ``columns``; blobs as bytes."""
         wanted = list(dict.fromkeys([column, *columns]))
-        if any(is_blob(self.dataset.schema.field(name)) for name in columns):
+        if any(is_blob(self.facts.schema.field(name)) for name in columns):
             return self.take(self.positions(column, values), columns)
         if self._asks_index(column, values):
             return self._rows_by_index(column, values, columns)
@@ -391,6 +444,10 @@ class Table:
 
     def _rows_by_index(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """Rows that an index finds; ids that are known to exist are not read."""
+        if self._ahead is not None:
+            self._ahead.expect_deletions()
+        if list(columns) != ["id"]:
+            self.expect(columns)
         positions = self._positions_by_index(column, values)
         if column == "id" and list(columns) == ["id"]:
             distinct = pc.unique(values)
@@ -402,4 +459,12 @@ class Table:
         return self.memory.fits(self.row_count, column_count)
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
-        return pa.schema([self.dataset.schema.field(n) for n in names]).empty_table()
+        return pa.schema([self.facts.schema.field(n) for n in names]).empty_table()
+
+
+def _manifest_of(name: TableVersion, aside: MadeAside | None, objects: Objects | None) -> bytes:
+    if aside is not None:
+        return aside.manifest
+    if objects is None:
+        raise InternalError(f"{name.path} was opened to be read only")
+    return objects.get(name.manifest, referenced=True) or b""

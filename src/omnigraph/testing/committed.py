@@ -6,7 +6,7 @@ that rules and mutations can be tested without storage and their cost in reads c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,9 @@ class MemoryState:
         )
         return self.tables[table_key].select(list(columns))
 
-    def positions(self, table_key: str, column: str, values: pa.Array) -> npt.NDArray[np.int64]:
+    def positions(
+        self, table_key: str, column: str, values: pa.Array, *, then: tuple[str, ...] = ()
+    ) -> npt.NDArray[np.int64]:
         """Where the rows stand whose column is among the values."""
         asked = tuple(sorted(set(values.to_pylist()), key=str))
         self.reads.append(
@@ -72,6 +74,10 @@ class MemoryState:
         )
         column_values = self.tables[table_key].column(column).to_pylist()
         return np.flatnonzero(np.array([v in asked for v in column_values], np.bool_))
+
+    def ids_with(self, asks: Sequence[tuple[str, str, pa.StringArray]]) -> list[pa.Table]:
+        """One lookup after the other."""
+        return [self.lookup(key, column, values, ("id",)) for key, column, values in asks]
 
     def rows_at(
         self, table_key: str, positions: npt.NDArray[np.int64], columns: tuple[str, ...]

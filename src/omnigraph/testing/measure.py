@@ -94,12 +94,14 @@ def serial_hops(
     *,
     latencies_s: Sequence[float] = (0.02, 0.1),
     repeat: int = 4,
+    after: Callable[[], object] | None = None,
     clock: Clock | None = None,
 ) -> float:
     """How often ``operation`` waits for the store in a row: the slope of its time over the latency.
 
     The latencies take turns, so that an operation that grows slower with every call (a longer
     history) does not look like more hops; the median per latency drops the cold first call.
+    ``after`` is done after each call and not timed: what an answered operation still has to do.
     """
     clock = clock or SystemClock()
     before_s = proxy.latency_s
@@ -113,6 +115,8 @@ def serial_hops(
                 start_s = clock.monotonic_s()
                 operation()
                 walls.append(clock.monotonic_s() - start_s)
+                if after is not None:
+                    after()
     finally:
         proxy.latency_s = before_s
     proxy.wait_idle()

@@ -73,7 +73,7 @@ class SparkSessions:
 
         self.local()
         self.stop()
-        gateway: Any = SparkContext._gateway
+        gateway: Any = SparkContext._gateway  # pyright: ignore[reportPrivateUsage]
         where = gateway.gateway_parameters
         yield {
             "PYSPARK_GATEWAY_PORT": str(where.port),

@@ -72,7 +72,7 @@ def _create(repository: Repository, store: ManifestStore, staged: StagedHead) ->
     repository.sync([store.manifest_name(1)])
     repository.sync_root()
     with suppress(OmnigraphError):  # The graph exists; without a hint it is found by listing.
-        store.write_hint(1)
+        store.write_hint(head)
     repository.branches.keep(Branch(MAIN, store, head, clock=repository.clock))
 
 

@@ -213,9 +213,10 @@ def tell_others(repository: Repository, branch: Branch) -> None:
 def _settle(repository: Repository, branch: Branch, shown: Snapshot, gone: Sequence[str]) -> None:
     hit(FailPoint.SETTLE_BEFORE_HINT)
     # A later write of this process will say more; let it.
-    if branch.head.snapshot.version == shown.version:
+    newest = branch.head
+    if newest.snapshot.version == shown.version:
         with suppress(OmnigraphError):
-            branch.store.write_hint(shown.version)
+            branch.store.write_hint(newest)
     hit(FailPoint.SETTLE_BEFORE_INTENT_DROP)
     repository.background.discard(gone)
     finish_published_once(repository)

@@ -8,6 +8,7 @@ After a lost race it says what of that still holds on the newer head.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from omnigraph.errors import (
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
+from omnigraph.manifest.snapshot import TablePin
 from omnigraph.manifest.store import Head
 from omnigraph.rules.table_delta import TableDelta, WriteMode
 from omnigraph.rules.unique import unique_groups
@@ -246,5 +248,21 @@ def _checked(txn: WriteTxn, change: Change) -> tuple[dict[str, Work], Mapping[st
         return {}, {}
     if isinstance(change, BulkChange):
         return dict(change.tables), change.unchanged
+    _expect_changes(txn, change)
     found = validated(txn, change)
     return work_of(change, found), found.unchanged
+
+
+def _expect_changes(txn: WriteTxn, change: GraphDelta) -> None:
+    """Open the tables that will be changed while the change is checked, where that takes time. A
+    handle that has them open changes nothing for a write that is refused."""
+    repository = txn.repository
+
+    def opened(pin: TablePin) -> None:
+        with suppress(OmnigraphError):  # Is said when it is staged.
+            repository.table(pin).expect_change()
+
+    for delta in () if repository.location.is_local else change.tables.values():
+        pin = txn.pin_of(delta.type)
+        if delta.adopt is None and pin is not None and not repository.open_tables.has(pin):
+            repository.background.pool.submit(opened, pin)

@@ -165,6 +165,7 @@ class _Alone:
     def _run(self) -> Receipt:
         branch, member, clock = self._branch, self._member, self._repository.clock
         head = branch.refresh() if member.request.begins_on_newest else branch.recent()
+        branch.store.expect_commit(head)
         member.announce(head)
         prepared = member.prepared(head)
         for attempt in range(member.attempts + 1, outcome.ATTEMPTS_MAX + 1):

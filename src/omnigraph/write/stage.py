@@ -34,7 +34,7 @@ from omnigraph.storage.changes import (
     Upsert,
 )
 from omnigraph.storage.compact import Fold, worn_tail
-from omnigraph.storage.staging import StagedTable
+from omnigraph.storage.staged import StagedTable
 from omnigraph.storage.tables import Table
 from omnigraph.write.plan import Action, TableAction
 from omnigraph.write.txn import GraphDelta, WriteTxn
@@ -329,7 +329,7 @@ class Stager:
     ) -> Staged:
         """A version of this write that was staged together with others; ``alike``: all its new
         files hold rows of these writes."""
-        self.leftovers += [made.source, *made.passed]
+        self.leftovers += made.leftovers
         return Staged(
             base=base,
             table=made.table,
@@ -385,7 +385,7 @@ class Stager:
         if first is not None:
             self._laid_out.add(key)
         staged = self._repository.tables.stage(path, base, changes, schema, name, first=first)
-        self.leftovers += [staged.source, *staged.passed]
+        self.leftovers += staged.leftovers
         return staged
 
     def _changes(self, key: str, item: TableWork, base: Table | None) -> list[Change]:

@@ -34,7 +34,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Cardinality, EdgeType
 from omnigraph.storage.changes import Change
 from omnigraph.storage.compact import worn_tail
-from omnigraph.storage.staging import StagedTable
+from omnigraph.storage.staged import StagedTable
 from omnigraph.write.next_snapshot import StagedWrite
 from omnigraph.write.pending import PendingWrite
 from omnigraph.write.plan import Action

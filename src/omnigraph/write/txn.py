@@ -6,7 +6,8 @@ Every later phase takes the transaction and nothing re-resolves a branch, a sche
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ from omnigraph.storage.tables import Table
 
 if TYPE_CHECKING:
     from omnigraph.manifest.schemas import AcceptedSchema
+
+
+LOOKUPS_AT_ONCE = 4
+"""On a remote store, where they wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +102,43 @@ class WriteTxn:
 
     def rows_of(self, table_key: str, ids: pa.Array, columns: tuple[str, ...]) -> pa.Table:
         """Committed rows by their ids; whole rows are read and not kept."""
-        return self.rows_at(table_key, self.positions(table_key, "id", ids), columns)
+        positions = self.positions(table_key, "id", ids, then=columns)
+        return self.rows_at(table_key, positions, columns)
 
     def scan(self, table_key: str, columns: tuple[str, ...]) -> pa.Table:
         """All committed rows, projected."""
         table = self._consulted(table_key, None)
         return table.columns(columns) if table else self._empty(table_key, columns)
 
-    def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
-        """Where in a ``scan`` the committed rows stand whose ``column`` is among ``values``."""
-        table = self._consulted(table_key, values if column == "id" else None)
-        return table.positions(column, values) if table is not None else np.empty(0, np.int64)
+    def positions(
+        self, table_key: str, column: str, values: pa.Array, *, then: tuple[str, ...] = ()
+    ) -> Positions:
+        """Where in a ``scan`` the committed rows stand whose ``column`` is among ``values``.
+
+        The columns ``then`` will be asked for next, probably to be changed.
+        """
+        self._note(table_key, values if column == "id" else None)
+        pin, tables = self.pin(table_key), self.repository.open_tables
+        if pin is None:
+            return np.empty(0, np.int64)
+        was_open = tables.has(pin)
+        table = tables.get(pin)
+        if then and not was_open:
+            table.expect_change()
+        # What was looked for is known when it is found.
+        return table.positions(column, values, then=[name for name in then if name != column])
+
+    def ids_with(self, asks: Sequence[tuple[str, str, pa.StringArray]]) -> list[pa.Table]:
+        """The ids of committed rows with some values, for several tables, columns and values."""
+
+        def ask(one: tuple[str, str, pa.StringArray]) -> pa.Table:
+            key, column, values = one
+            return self.lookup(key, column, values, ("id",))
+
+        if len(asks) < 2 or self.repository.location.is_local:
+            return [ask(one) for one in asks]
+        with ThreadPoolExecutor(min(len(asks), LOOKUPS_AT_ONCE)) as pool:
+            return list(pool.map(ask, asks))
 
     def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:
         """Committed rows by their positions in a ``scan``; blobs as plain bytes.

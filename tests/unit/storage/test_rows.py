@@ -74,7 +74,7 @@ def _delete(dataset: lance.LanceDataset, fragment: lance.LanceFragment, offsets:
 
 def layout_of(dataset: lance.LanceDataset) -> Layout:
     fragments = [Fragment.of(f.metadata) for f in dataset.get_fragments()]
-    return Layout(fragments, lambda f: live_rows(dataset, f, lambda _: None))
+    return Layout(fragments, lambda f: live_rows(lambda: dataset, f, lambda _: None))
 
 
 @pytest.mark.parametrize("fraction", [0, ROWS], ids=["picked", "scanned"])

@@ -103,8 +103,8 @@ def test_a_removed_node_asks_every_edge_column_at_its_type_that_has_rows():
     delta = change(FLEET, removed={"Vessel": ["2"]})
     assert reads(FLEET, delta, Vessel=[V1, V2], Tows=[TOW | {"dst": "1"}]) == [
         lookup("node:Vessel", "id", ["2"], "id"),
-        lookup("edge:Tows", "src", ["2"], "id", "src"),
-        lookup("edge:Tows", "dst", ["2"], "id", "dst"),
+        lookup("edge:Tows", "src", ["2"], "id"),
+        lookup("edge:Tows", "dst", ["2"], "id"),
     ]
 
 

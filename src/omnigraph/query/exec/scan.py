@@ -110,7 +110,7 @@ NOBODY = np.empty((2, 0), np.int64)
 def seek(step: Seek, run: Run) -> Frame:
     """Nodes by id or key."""
     table = run.world.node(step.type_name)
-    ids = _ids(step, table, run)
+    ids = seek_ids(step, run)
     if len(ids) == 1 and (found := table.find_one(ids[0])) is not None:
         row, vertex = np.array(found)[:, None] if found[0] >= 0 else NOBODY
         frame = Frame(len(row), {step.variable: NodeBinding(table, rows=row, vertices=vertex)})
@@ -120,7 +120,9 @@ def seek(step: Seek, run: Run) -> Frame:
     return run.keep(frame, step.filters)
 
 
-def _ids(step: Seek, table: NodeTable, run: Run) -> list[str]:
+def seek_ids(step: Seek, run: Run) -> list[str]:
+    """The ids that are sought."""
+    table = run.world.node(step.type_name)
     if step.ids is not None:
         wanted = run.values.of(step.ids)
         if wanted is None:

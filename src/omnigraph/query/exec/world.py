@@ -8,7 +8,8 @@ It decides between the two arms of a traversal. *Lookup* asks Lance for the edge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from threading import RLock
 from typing import Generic, Literal, TypeVar
@@ -16,7 +17,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import CorruptionError
+from omnigraph.errors import CorruptionError, OmnigraphError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
@@ -106,6 +107,17 @@ class World:
             self._projections[id(outputs)] = found
         return found
 
+    def begin(self, graph_type: GraphType) -> None:
+        """Begin to open a table that will be read."""
+        pin = self.snapshot.pins.get(graph_type.table_key)
+        if pin is not None:
+            self._repository.open_tables.begin(pin)
+
+    @property
+    def beside(self) -> Callable[[Callable[[], None]], object]:
+        """What does something while something else waits for the store."""
+        return self._repository.background.pool.submit
+
     def requests(self) -> int:
         """Requests that reading tables has taken so far."""
         return sum(table.reads for table in self.opened)
@@ -164,6 +176,20 @@ class NodeTable(_TypeTable[NodeType]):
         return self._world.caches.kept.make(
             (table.name, "#vertices"), lambda: self.space.rows(table), lambda p: p.row_count * 16
         )
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """Columns of few nodes will be asked for, when it is known where they lie."""
+        stored = [c for c in columns if not self.is_id(c)]
+        if not stored or self.ids_known:
+            return
+
+        def begin() -> None:
+            with suppress(OmnigraphError):  # Is said by what reads the columns.
+                table = self.columns.table
+                if table is not None and not self.whole(1):
+                    table.expect([c for c in stored if self.columns.known(c) is None])
+
+        self._world.beside(begin)
 
     def is_id(self, column: str) -> bool:
         """Whether a column is the id, or a key whose text is the id."""
@@ -248,7 +274,8 @@ class NodeTable(_TypeTable[NodeType]):
 
     def vertices_of(self, rows: Positions) -> Vertices:
         """Numbers of positions."""
-        if self.whole(len(rows)):
+        found = len(rows) <= len(self._numbers) and all(r in self._numbers for r in rows.tolist())
+        if not found and self.whole(len(rows)):
             return self.pinned.vertices(rows)
         missing = np.array(
             [r for r in np.unique(rows).tolist() if r >= 0 and r not in self._numbers]
@@ -353,28 +380,54 @@ class EdgeTable(_TypeTable[EdgeType]):
             return found
         return _small(self._look_up(table, side, np.unique(origins)), per_edge=per_edge)
 
+    def ask_ahead(self, side: Side, ids: Sequence[str], *, per_edge: bool) -> None:
+        """The edges of nodes with these ids will be asked for: begin to look them up, if they will
+        be looked up."""
+        if (side, per_edge) in self._whole or side == "both" or not ids:
+            return
+
+        def begin() -> None:
+            with suppress(OmnigraphError):  # Is said by the step that asks.
+                table = self.columns.table
+                if table is None or not table.prefers_each(len(ids)):
+                    return
+                if self._lookups_pay(table, side, len(ids), per_edge=per_edge)[0]:
+                    column, other = ("src", "dst") if side == "out" else ("dst", "src")
+                    table.ask_ahead(column, ids, [other])
+
+        self._world.beside(begin)
+
     def _by_adjacency(self, table: Table, side: Side, origins: int, *, per_edge: bool) -> bool:
-        mode = self._world.mode
+        lookup, price = self._lookups_pay(table, side, origins, per_edge=per_edge)
+        self.topology.lookup_cost += price
+        return not lookup
+
+    def _lookups_pay(
+        self, table: Table, side: Side, origins: int, *, per_edge: bool
+    ) -> tuple[bool, float]:
+        """Whether edges are looked up, and what that is counted as.
+
+        Lookups are made until they have cost as much as the adjacency would have (ski rental): the
+        sum is at most twice what the better of the two would have been.
+        """
+        mode, topology = self._world.mode, self.topology
         if not lance_filters(self.type):
-            return True
+            return False, 0.0
         if mode is not TraversalMode.AUTO:
-            return mode is TraversalMode.CSR
-        if self.topology.has(table, side, per_edge=per_edge):
-            return True
+            return mode is not TraversalMode.CSR, 0.0
+        if topology.has(table, side, per_edge=per_edge):
+            return False, 0.0
         needed = {"out": {"src"}, "in": {"dst"}, "both": {"src", "dst"}}[side]
-        # Lookups until they have cost as much as the adjacency would have (ski rental): the sum is
-        # at most twice what the better of the two would have been.
         degree = self.row_count / max(1, self.ends(side)[0].row_count)
         start = LOOKUP_START_COST
-        if self.topology.knows_ends(table):
+        if topology.knows_ends(table):
             start = int(self.row_count * KNOWN_SCAN_COST)
         elif not needed <= table.indexed_columns:
             if self.row_count < SCANNED_EDGES_MIN:
-                return True
+                return False, 0.0
             start = max(start, int(self.row_count * SCAN_COST))
-        self.topology.lookup_cost += len(needed) * start
-        self.topology.lookup_cost += origins * (1 + degree) * LOOKUP_COST
-        return self.topology.lookup_cost >= self.row_count
+        price = len(needed) * start + origins * (1 + degree) * LOOKUP_COST
+        return topology.lookup_cost + price < self.row_count, price
 
     def _look_up(self, table: Table, side: Side, origins: Vertices) -> Pairs:
         """The edges of some origins, from Lance."""

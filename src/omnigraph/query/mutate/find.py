@@ -95,7 +95,7 @@ def _find(
         columns = tuple(dict.fromkeys((*columns, *by_id)))
     # The table is part of the read set even where there is nothing to look up.
     wanted = pa.array(sorted(lookup.values), pa.string())
-    positions = base.positions(key, lookup.column, wanted)
+    positions = base.positions(key, lookup.column, wanted, then=columns)
     rows = base.rows_at(key, positions, columns)
     mask = holds(where, MutationRows(rows), values)
     return positions[mask], rows.filter(pa.array(mask))
@@ -223,8 +223,15 @@ def _by_key(
 class Base(CommittedState, Protocol):
     """The committed state, with access to whole rows."""
 
-    def positions(self, table_key: str, column: str, values: pa.Array) -> Positions:
-        """Where in a ``scan`` the rows stand whose ``column`` is among ``values``; ascending."""
+    def positions(
+        self, table_key: str, column: str, values: pa.Array, *, then: tuple[str, ...] = ()
+    ) -> Positions:
+        """Where in a ``scan`` the rows stand whose ``column`` is among ``values``; ascending. The
+        columns ``then`` will be asked for next."""
+        ...
+
+    def ids_with(self, asks: Sequence[tuple[str, str, pa.StringArray]]) -> list[pa.Table]:
+        """The ids of rows with some values, for several tables, columns and values."""
         ...
 
     def rows_at(self, table_key: str, positions: Positions, columns: tuple[str, ...]) -> pa.Table:

@@ -306,14 +306,15 @@ def _incident(
     catalog: Catalog, gone: Mapping[str, pa.StringArray], base: Base
 ) -> dict[str, list[pa.ChunkedArray]]:
     """Edges that start or end at a node that goes. A lookup per edge column."""
-    edges: dict[str, list[pa.ChunkedArray]] = {}
+    asks: list[tuple[str, str, pa.StringArray]] = []
     for node in catalog.nodes.values():
         ids = gone.get(node.table_key)
         if ids is None or not len(ids):
             continue
         for edge in catalog.edges_at(node.name):
-            for column, end in (("src", edge.source), ("dst", edge.target)):
-                if end == node.name:
-                    hit = base.lookup(edge.table_key, column, ids, ("id",))
-                    edges.setdefault(edge.table_key, []).append(hit.column("id"))
+            ends = (("src", edge.source), ("dst", edge.target))
+            asks += [(edge.table_key, column, ids) for column, end in ends if end == node.name]
+    edges: dict[str, list[pa.ChunkedArray]] = {}
+    for (key, _, _), hit in zip(asks, base.ids_with(asks), strict=True):
+        edges.setdefault(key, []).append(hit.column("id"))
     return edges
