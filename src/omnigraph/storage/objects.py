@@ -51,7 +51,15 @@ class Objects:
     def beside(self, work: Callable[[], T]) -> Future[T]:
         """Do something that waits for the store while something else does. It must not wait for
         other work that was begun so."""
-        return self._threads.submit(work)
+        try:
+            return self._threads.submit(work)
+        except RuntimeError:  # Closed: a state that somebody holds is read without threads.
+            done = Future[T]()
+            try:
+                done.set_result(work())
+            except Exception as e:
+                done.set_exception(e)
+            return done
 
     def close(self) -> None:
         """Stop the threads."""

@@ -118,3 +118,12 @@ def test_small_files_are_joined_aside(
         assert len(opened.layout.fragments) <= 5
         left = {f"p{number}" for number in range(12)} - {"p3", "p8"}
         assert set(opened.columns(("id",))["id"].to_pylist()) == left
+
+
+def test_a_state_is_read_after_its_handle_is_closed(s3_root: str) -> None:
+    with omnigraph.init(f"{s3_root}/plain", "node P { code: String @key  n: I32? }") as graph:
+        graph.load({"P": [{"code": f"p{number}", "n": number} for number in range(3)]})
+    with omnigraph.open(f"{s3_root}/plain") as graph:
+        state = graph.snapshot()
+    found = state.query('match { $p: P { code: "p1" } } return { $p.n }').to_dicts()
+    assert found == [{"p.n": 1}]

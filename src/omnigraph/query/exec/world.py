@@ -113,10 +113,10 @@ class World:
         if pin is not None:
             self._repository.open_tables.begin(pin)
 
-    @property
-    def beside(self) -> Callable[[Callable[[], None]], object]:
-        """What does something while something else waits for the store."""
-        return self._repository.background.pool.submit
+    def beside(self, work: Callable[[], None]) -> None:
+        """Do something while something else waits for the store; not when the handle is closed."""
+        with suppress(RuntimeError):
+            self._repository.background.pool.submit(work)
 
     def requests(self) -> int:
         """Requests that reading tables has taken so far."""
