@@ -12,7 +12,7 @@ find: its name becomes known only through a publish. Nothing here moves a datase
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import accumulate
@@ -58,7 +58,9 @@ REMOTE_CHAIN = 2
 """Versions that are made one after the other on a remote store, of those that could all be made
 side by side."""
 BULK_WRITERS_MAX = 2
-"""Large tables are written two at a time: each writer buffers pages of all its columns."""
+"""Large files are written two at a time: each writer buffers pages of all its columns."""
+FILE_ROWS = 1 << 20
+"""Rows of a data file; what Lance takes by itself."""
 
 
 class TableStore:
@@ -88,19 +90,32 @@ class TableStore:
             files = self._aside.write_files(path, rows, base)
             hit(FailPoint.STAGE_AFTER_FILES)
             return files
+        count = rows.num_rows
+        if count <= FILE_ROWS:
+            fragments = self._written(path, rows, base)
+        else:
+            # Lance writes one file after the other, and hardly more than one core has work.
+            pieces = [rows.slice(start, FILE_ROWS) for start in range(0, count, FILE_ROWS)]
+            with ThreadPoolExecutor(min(len(pieces), BULK_WRITERS_MAX)) as pool:
+                written = list(pool.map(lambda piece: self._written(path, piece, base), pieces))
+            fragments = [fragment for some in written for fragment in some]
+        hit(FailPoint.STAGE_AFTER_FILES)
+        return StagedFiles(fragments=tuple(fragments), rows=rows)
+
+    def _written(self, path: str, rows: pa.Table, base: Table | None) -> list[Any]:
+        """The fragments of some rows; one, unless they are very large."""
         physical = physical_table(rows)
         bulk = self._bulk if rows.nbytes > BULK_BYTES_MIN else nullcontext()
         with bulk, translated(f"writing data files of {path}"):
-            fragments = write_fragments(
+            return write_fragments(
                 physical,
                 self._location.table_uri(path) if base is None else base.dataset,
                 schema=physical.schema,
                 mode="create" if base is None else "append",
+                max_rows_per_file=FILE_ROWS,
                 data_storage_version=FILE_FORMAT,
                 **access(self._location, path),
             )
-        hit(FailPoint.STAGE_AFTER_FILES)
-        return StagedFiles(fragments=tuple(fragments), rows=rows)
 
     def stage(
         self,
