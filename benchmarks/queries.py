@@ -49,7 +49,7 @@ class Workload:
 
 
 WORKLOADS = [
-    Workload("lookup", "lookup by key", {"lance": 1.5}),
+    Workload("lookup", "lookup by key", {"lance": 1.5, "ladybug": 1.0}),
     Workload("filter", "filter age and city", {"duckdb": 2.0}),
     Workload("group", "group by city", {"duckdb": 2.0}),
     Workload("hop1", "1 hop", {"ladybug": 1.0, "kuzu": 0.25}),

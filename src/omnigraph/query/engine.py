@@ -292,6 +292,9 @@ class QueryEngine:
             return found
 
     def _plan(self, prepared: PreparedQuery, body: typed.Read, world: World) -> QueryPlan:
+        found = world.plans.get(id(prepared))
+        if found is not None and found[0] is prepared:
+            return found[1]
         counts = tuple(world.snapshot.row_count(t).bit_length() // 2 for t in prepared.types)
         plan = prepared.plans.get(counts)
         if plan is None:
@@ -299,6 +302,9 @@ class QueryEngine:
                 body, world.catalog, lambda name: world.snapshot.row_count(f"node:{name}")
             )
             prepared.plans[counts] = plan
+        if len(world.plans) >= QUERIES_MAX:
+            world.plans.clear()
+        world.plans[id(prepared)] = prepared, plan
         return plan
 
 

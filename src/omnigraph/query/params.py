@@ -36,9 +36,11 @@ def bind(decls: Sequence[ParamDecl], given: Mapping[str, Any] | None) -> dict[st
         raise ParameterError(f"parameters are given as name and value, not as {shown(values)}")
     bound: dict[str, Any] = {}
     problems: list[tuple[str, str]] = []
+    known = 0
     for decl in decls:
         name, of = decl.name, decl.type
         value = values.get(name)
+        known += value is not None or name in values
         try:
             bound[name] = None if value is None else _value(value, of)
         except ValueRefused as refused:
@@ -50,7 +52,7 @@ def bind(decls: Sequence[ParamDecl], given: Mapping[str, Any] | None) -> dict[st
             absent = f"missing required parameter '{name}' ({of})"
             null = f"parameter '{name}': {of} may not be null"
             problems.append((name, null if name in values else absent))
-    if len(values) != sum(decl.name in values for decl in decls):
+    if len(values) != known:
         problems += _unknown(decls, values)
     if problems:
         raise _error(problems)

@@ -39,7 +39,7 @@ def few_rows(outputs: tuple[typed.Output, ...], frame: Frame, world: World) -> p
     if not 0 < frame.length <= FEW_RESULTS:
         return None
     projection = world.projection(outputs)
-    if projection.stored is None:
+    if not projection.stored:
         return None
     source: _Source | None = world.caches.kept.view(projection)
     if source is None:

@@ -29,6 +29,7 @@ from omnigraph.query.exec.columns import (
 from omnigraph.query.exec.lookups import find_edges, find_ids, lookups_for, texts_of
 from omnigraph.query.exec.outputs import ResultColumns
 from omnigraph.query.exec.pushdown import lance_filters
+from omnigraph.query.plan.planner import QueryPlan
 from omnigraph.query.topology.adjacency import Adjacency, Pairs
 from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.overlay import AnyAdjacency
@@ -69,6 +70,8 @@ class World:
         self._repository = repository
         self._nodes: dict[str, NodeTable] = {}
         self._edges: dict[str, EdgeTable] = {}
+        self.plans: dict[int, tuple[object, QueryPlan]] = {}
+        """The plan of each query that was asked, by its identity and beside it."""
         self._projections: dict[int, ResultColumns] = {}
         self._lock = RLock()
         self.opened: list[Table] = []
