@@ -47,7 +47,7 @@ def test_json_has_the_same(data: Path) -> None:
 
 def test_what_is_wrong_is_said(data: Path) -> None:
     for args, words in (
-        (("routes.csv", "routes.csv"), "two files would be one type"),
+        (("routes.csv", "routes.csv"), "two tables would be the type Route"),
         (("missing.csv",), "missing.csv"),
     ):
         result = run("schema", "infer", *args)

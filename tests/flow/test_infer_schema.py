@@ -130,7 +130,6 @@ def test_packed_files_and_folders_are_read(tmp_path: Path):
     ("name", "content", "words"),
     [
         ("a.csv", b"", "names its columns"),
-        ("a.jsonl", b'{"type": "A", "data": {}}\n', "records of a graph"),
         ("a.parquet", b"PAR1nonsense", "cannot be read"),
         ("a.csv", b"a,b\n1\n2,3\n", "cannot be read"),
     ],
@@ -149,3 +148,70 @@ def test_what_cannot_be_a_schema_is_refused(tmp_path: Path):
         omnigraph.infer_schema([])
     with pytest.raises(omnigraph.NotFoundError):
         omnigraph.infer_schema(tmp_path / "b.csv")
+
+
+RECORDS = """
+{"type": "Person", "data": {"name": "Ada", "born": "1815-12-10", "score": 1.5, "tags": ["x"]}}
+{"type": "Person", "data": {"name": "Bob", "seen": "2026-01-31T12:00:00Z", "score": 2}}
+
+{"type": "City", "data": {"code": 7}}
+{"edge": "Knows", "from": "Ada", "to": "Bob", "data": {"since": 1990}}
+{"edge": "LivesIn", "from": "Ada", "to": "7"}
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_records_of_a_graph_name_their_types(tmp_path: Path, packed: bool):
+    file = tmp_path / ("records.jsonl.gz" if packed else "records.jsonl")
+    content = RECORDS.encode()
+    file.write_bytes(gzip.compress(content) if packed else content)
+    inferred = omnigraph.infer_schema(file)
+    assert f"--data {file}" in inferred.schema
+    with loaded(tmp_path, inferred) as graph:
+        assert {p.name: str(p.type) for p in graph.catalog.nodes["Person"].properties} == {
+            "name": "String", "born": "Date?", "score": "F64", "tags": "[String]?",
+            "seen": "DateTime?",
+        }  # fmt: skip
+        knows, lives = graph.catalog.edges["Knows"], graph.catalog.edges["LivesIn"]
+        assert (knows.source, knows.target) == ("Person", "Person")
+        assert (lives.source, lives.target) == ("Person", "City")
+        assert graph.catalog.nodes["City"].key == ("code",)
+        asked = "match { $a: Person  $a livesIn $c } return { $a.name, $c.code }"
+        assert graph.query(asked).to_dicts() == [{"a.name": "Ada", "c.code": 7}]
+        assert graph.upkeep.check(full=True).ok
+
+
+@pytest.mark.parametrize("text", ['{"id": 1, "day": "2026-01-31"}\n{"id": 2}\n', None])
+def test_plain_rows_of_json_are_a_table(tmp_path: Path, text: str | None):
+    file = tmp_path / "days.jsonl"
+    file.write_text(text or '[{"id": 1, "day": "2026-01-31"}, {"id": 2}]')
+    inferred = omnigraph.infer_schema(file)
+    assert "omnigraph import ./graph --schema this.pg" in inferred.schema
+    with loaded(tmp_path, inferred) as graph:
+        assert str(graph.catalog.nodes["Day"].by_name["day"].type) == "Date?"
+        assert graph.snapshot().count("Day") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"type": "A", "data": {"n": 1}}\n{"n": 1}\n', "a.jsonl:2: not a record"),
+        ('{"n": 1}\n{"n":\n', "a.jsonl:2: not JSON"),
+        ('{"n": 1}\n7\n', "a.jsonl:2: not an object"),
+        ('{"type": "A", "data": {}}\n', "no columns"),
+        (
+            '{"type": "A", "data": {"k": "x"}}\n{"edge": "E", "from": "x", "to": "y"}\n',
+            "edges of the type E name nodes that are not there",
+        ),
+    ],
+)
+def test_what_is_wrong_with_json_is_said(tmp_path: Path, text: str, words: str):
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(omnigraph.InputError, match=words):
+        omnigraph.infer_schema(tmp_path / "a.jsonl")
+
+
+def test_records_and_tables_are_inferred_apart(tmp_path: Path, files: list[Path]):
+    (tmp_path / "a.jsonl").write_text('{"type": "A", "data": {"n": 1}}\n')
+    with pytest.raises(omnigraph.UsageError, match="holds records of a graph"):
+        omnigraph.infer_schema([tmp_path / "a.jsonl", files[0]])

@@ -50,6 +50,18 @@ class DataFiles:
         """Without their types."""
         return [path for _, path in self.files]
 
+    def named(self) -> Any:
+        """What a schema is inferred from: files by the type that they are to be, the others as a
+        list."""
+        plain = [path for name, path in self.files if name is None]
+        found: dict[str | None, Any] = {None: plain} if plain else {}
+        for name, path in self.files:
+            if name is not None and name in found:
+                raise UsageError("two files would be one type", hint="name one of them: TYPE=FILE")
+            if name is not None:
+                found[name] = path
+        return plain if found.keys() == {None} else found
+
     def source(self, stdin: Callable[[], GivenStream]) -> Any:
         """What ``graph.load`` takes."""
         found: dict[str | None, list[str | GivenStream]] = {}

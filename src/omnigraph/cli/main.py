@@ -18,6 +18,7 @@ from omnigraph.cli.commands.commit import short_log_command as log_command
 from omnigraph.cli.commands.completion import completion_group
 from omnigraph.cli.commands.fmt import fmt_command
 from omnigraph.cli.commands.graph import export_command, init_command, snapshot_command
+from omnigraph.cli.commands.importing import import_command
 from omnigraph.cli.commands.load import load_command
 from omnigraph.cli.commands.merge import merge_command
 from omnigraph.cli.commands.queries import (
@@ -117,7 +118,7 @@ def _installed(package: str) -> str:
 
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "Start": (init_command, load_command, shell_command),
+    "Start": (init_command, load_command, import_command, shell_command),
     "Ask and change": (query_command, mutate_command, explain_command, export_command),
     "Look": (snapshot_command, status_command, log_command, diff_command, changes_group),
     "Branches and history": (branch_group, merge_command, tag_group, commit_group),

@@ -229,6 +229,14 @@ commit_options = all_of(message_option, actor_option, durability_option)
 """About the commit that is made."""
 
 
+yes_option = click.option(
+    "--yes",
+    is_flag=True,
+    help="Do not ask if the folder is not empty; required without a terminal.",
+)
+"""For commands that create a graph."""
+
+
 # ---------------------------------------------------------------- formats of rows
 
 

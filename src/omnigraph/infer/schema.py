@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.arrow.sets import among
+from omnigraph.errors import InputError
 from omnigraph.infer.columns import ColumnFacts
-from omnigraph.infer.tables import GivenTable, given_tables
+from omnigraph.infer.tables import GivenTable, Loading, given_tables
 from omnigraph.schema.compile import compile_schema
 from omnigraph.schema.words import RESERVED_EDGE_NAMES, RESERVED_NAMES
 
@@ -52,14 +53,22 @@ class Inferred:
     """The text, with comments."""
 
     @property
-    def source(self) -> dict[str, Any]:
+    def source(self) -> Any:
         """What ``graph.load`` takes to load the tables."""
+        if self._are_records:
+            return list(dict.fromkeys(t.table.source for t in self.types))
         return {t.name: t.table.source for t in self.types}
 
     @property
     def mapping(self) -> dict[str, dict[str, str]]:
         """Which column fills which property, for types where the names differ."""
+        if self._are_records:  # They name their properties.
+            return {}
         return {t.name: dict(t.columns) for t in self.types if t.is_mapped}
+
+    @property
+    def _are_records(self) -> bool:
+        return any(t.table.loading is Loading.RECORDS for t in self.types)
 
     def __str__(self) -> str:
         return self.schema
@@ -78,14 +87,16 @@ class Inferred:
 
 
 def infer_schema(source: Any) -> Inferred:
-    """A schema for tables: files, DataFrames, or a mapping of type names to them.
+    """A schema for tables: files, DataFrames, or a mapping of type names to them; for JSONL.
 
     Also for a graph of networkx, a GraphML file, the CSV files of a Neo4j dump, and the folder of a
     Kuzu export: ``source`` of what is returned then holds their tables.
     """
     tables = given_tables(source)
     keys = {table.name: _key(table) for table in tables}
-    nodes = {t.name: t for t in tables if keys[t.name] is not None and t.ends is None}
+    nodes = {
+        t.name: t for t in tables if keys[t.name] is not None and t.ends is None and not t.is_edge
+    }
     edges: list[InferredType] = []
     declared: list[InferredType] = []
     for table in tables:
@@ -97,6 +108,12 @@ def infer_schema(source: Any) -> Inferred:
         if ends is not None:
             edges.append(_edge(table, *ends))
             continue
+        if table.is_edge:
+            raise InputError(
+                f"{table.label}: edges of the type {table.name} name nodes that are not there, or "
+                "of several types",
+                hint="an edge type joins one node type with one other, by their keys",
+            )
         declared.append(_node(table, keys[table.name]))
         for column, target in links.items():
             edges += _link(table, keys[table.name], column, target, taken=[*nodes, *_names(edges)])
@@ -288,7 +305,8 @@ def _comment(text: str) -> str:
 
 def _text(types: Sequence[InferredType]) -> str:
     lines = ["// Inferred from data: look it over, then create a graph and load the same data:"]
-    lines += ["//", "//   omnigraph init ./graph --schema this.pg"]
+    makes = _load_words(types)[0] == "import"
+    lines += ["//", *([] if makes else ["//   omnigraph init ./graph --schema this.pg"])]
     lines += [f"//   {line}" for line in _load_lines(types)]
     seen: set[str] = set()
     for found in types:
@@ -301,8 +319,14 @@ def _text(types: Sequence[InferredType]) -> str:
 
 
 def _load_words(types: Sequence[InferredType]) -> list[str]:
-    """The arguments of the load command."""
+    """The arguments of the command that loads the data into a graph with the schema."""
+    loading = {t.table.loading for t in types}
     words = ["load", "./graph", "--mode", "append"]
+    if loading != {Loading.FILE}:
+        files = dict.fromkeys(file for t in types for file in t.table.files)
+        if loading != {Loading.RECORDS}:
+            words = ["import", "./graph", "--schema", "this.pg"]
+        return [*words, *(word for file in files for word in ("--data", file))]
     for found in types:
         words += ["--data", f"{found.name}={found.table.label}"]
     for found in types:

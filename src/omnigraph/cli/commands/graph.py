@@ -17,6 +17,7 @@ from omnigraph.cli.options import (
     engine_option,
     text_option,
     types_option,
+    yes_option,
 )
 from omnigraph.cli.settings import Settings, needs_yes
 from omnigraph.cli.sources import STDIN, StateAsked, schema_source, state_options
@@ -40,11 +41,7 @@ if TYPE_CHECKING:
 )
 @actor_option
 @durability_option
-@click.option(
-    "--yes",
-    is_flag=True,
-    help="Do not ask if the folder is not empty; required without a terminal.",
-)
+@yes_option
 def init_command(settings: Settings, schema: str, actor: str | None, yes: bool) -> None:
     """Create a graph with a schema.
 
@@ -52,12 +49,7 @@ def init_command(settings: Settings, schema: str, actor: str | None, yes: bool) 
     already is never touched.
     """
     source = schema_source(schema, settings)
-    if not yes and _holds_other_things(settings.place):
-        if schema == STDIN or not settings.can_ask():
-            raise needs_yes(f"a graph in {settings.place}", "the folder is not empty")
-        settings.ask(
-            f"{one_line(settings.place)} is not empty. Create a graph among what is there?"
-        )
+    ask_about_the_place(settings, yes=yes, can_ask=schema != STDIN)
 
     from omnigraph.api.opening import init
 
@@ -65,6 +57,15 @@ def init_command(settings: Settings, schema: str, actor: str | None, yes: bool) 
     with init(settings.place, source, actor=actor, durability=settings.durability) as graph:
         view = graph.snapshot()
         settings.show(Created(uri=graph.uri, view=view), view.commit)
+
+
+def ask_about_the_place(settings: Settings, *, yes: bool, can_ask: bool) -> None:
+    """Ask before a graph is created in a folder that holds other things."""
+    if yes or not _holds_other_things(settings.place):
+        return
+    if not can_ask or not settings.can_ask():
+        raise needs_yes(f"a graph in {settings.place}", "the folder is not empty")
+    settings.ask(f"{one_line(settings.place)} is not empty. Create a graph among what is there?")
 
 
 def _holds_other_things(place: str) -> bool:

@@ -20,7 +20,6 @@ from omnigraph.cli.options import (
 )
 from omnigraph.cli.settings import Settings, fail_if
 from omnigraph.cli.sources import StateAsked, read_text, schema_source, state_options
-from omnigraph.errors import UsageError
 from omnigraph.text_file import TextKind
 
 
@@ -76,26 +75,25 @@ def check_command(settings: Settings, file: str) -> None:
 @command(
     "infer",
     "omnigraph schema infer airports.csv routes.csv > flights.pg",
+    "omnigraph schema infer friends.graphml",
     "omnigraph schema infer Airport=a.csv Route=r.parquet --json | jq -r .schema",
     into=schema_group,
     on_graph=False,
 )
 @text_argument("files", metavar="[TYPE=]FILE...", nargs=-1, required=True)
 def infer_command(settings: Settings, files: tuple[str, ...]) -> None:
-    """Infer a schema from CSV, TSV, Parquet and Arrow files.
+    """Infer a schema from files of data, or from a dump of a graph.
 
     Prints a commented .pg text: types of columns, keys, enums, and foreign keys as edges. Its first
-    lines say how the same files are loaded with it. A file is a type of its own, named by the file
-    unless it says TYPE=FILE. Every row is read.
+    lines say how the same files are loaded with it. A CSV, TSV, Parquet or Arrow file, or JSONL
+    with plain rows, is a type of its own, named by the file unless it says TYPE=FILE; JSONL with
+    records of a graph names types itself. Every row is read.
+
+    A dump is a GraphML file, the CSV files of Neo4j, or the folder of Kuzu's EXPORT DATABASE.
     """
     from omnigraph.infer.schema import infer_schema
-    from omnigraph.infer.tables import type_name
 
-    data = DataFiles.of(files, None, mixed=True)
-    found = {name or type_name(path): path for name, path in data.files}
-    if len(found) < len(data.files):
-        raise UsageError("two files would be one type", hint="name one of them: TYPE=FILE")
-    settings.show(infer_schema(found))
+    settings.show(infer_schema(DataFiles.of(files, None, mixed=True).named()))
 
 
 _schema_options = all_of(

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from omnigraph.infer.graphs import readers
+from omnigraph.infer.graphs import kuzu, readers
 from omnigraph.infer.graphs.entities import EdgeRows, Entities
 
 _GRAPHML = (".graphml", ".xml")
@@ -34,8 +34,8 @@ def _entities(source: Any) -> Entities | None:
     first = paths[0]
     if len(paths) == 1 and first.suffix.lower() in _GRAPHML:
         return readers.from_graphml(first)
-    if len(paths) == 1 and (first / readers.SCHEMA).is_file():
-        return readers.from_kuzu(first)
+    if len(paths) == 1 and (first / kuzu.SCHEMA).is_file():
+        return kuzu.from_kuzu(first)
     if all(p.suffix.lower() == ".csv" and readers.is_neo4j(_header(p)) for p in paths):
         return readers.from_neo4j(paths)
     return None

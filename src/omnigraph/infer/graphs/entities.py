@@ -91,10 +91,11 @@ def _type(name: str, default: str) -> str:
 def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     names = dict.fromkeys(["id"] if "id" in rows[0] else ["src", "dst"])
     names |= dict.fromkeys(name for row in rows for name in row)
-    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+    return pa.table({name: column_of_values([row.get(name) for row in rows]) for name in names})
 
 
-def _column(values: Sequence[Any]) -> pa.Array:
+def column_of_values(values: Sequence[Any]) -> pa.Array:
+    """A column of plain values."""
     try:
         found = pa.array(values)
     except (pa.ArrowException, OverflowError):

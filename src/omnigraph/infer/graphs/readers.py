@@ -1,6 +1,6 @@
-"""Graphs of networkx, GraphML files, and the CSV dumps of Neo4j and Kuzu, read entity by entity.
+"""Graphs of networkx, GraphML files, and the CSV dumps of Neo4j, read entity by entity.
 
-    a graph, a file, a folder -> [readers] -> Entities -> tables
+    a graph, a file, files -> [readers] -> Entities -> tables
 
 All of it is read into memory: these are graphs that such programs held there, too.
 """
@@ -179,88 +179,3 @@ def _rows(path: Path) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     if first is None:
         raise InputError(f"{path}: the first line names the columns; there is none")
     return first[1], rows
-
-
-# -- Kuzu ----------------------------------------------------------------------------------------
-
-
-SCHEMA, COPY = "schema.cypher", "copy.cypher"
-_NAME = r"`?([A-Za-z_][A-Za-z0-9_]*)`?"
-_NODE = re.compile(
-    rf"CREATE\s+NODE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\((.*?)\);", re.I | re.S
-)
-_REL = re.compile(
-    rf"CREATE\s+REL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(\s*FROM\s+{_NAME}\s+TO\s+{_NAME}(.*?)\);",
-    re.I | re.S,
-)
-_COPY = re.compile(
-    rf"COPY\s+{_NAME}\s*(?:\((.*?)\))?\s*FROM\s+[\"']([^\"']+)[\"']\s*(?:\((.*?)\))?", re.I | re.S
-)
-_COLUMN = re.compile(rf"\s*{_NAME}\s+([A-Za-z0-9_\[\]]+)")
-
-
-def from_kuzu(folder: Path) -> Entities:
-    """The folder of ``EXPORT DATABASE … (format="csv")``."""
-    try:
-        schema, copies = (folder / SCHEMA).read_text(), (folder / COPY).read_text()
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror or error}") from None
-    nodes = {m[1]: (_columns(m[2]), _primary(m[2])) for m in _NODE.finditer(schema)}
-    rels = {m[1]: (m[2], m[3], _columns(m[4])) for m in _REL.finditer(schema)}
-    found = Entities(str(folder))
-    files = [
-        (m[1], folder / Path(m[3]).name, m[2], "header=true" in _options(m[4]))
-        for m in _COPY.finditer(copies)
-    ]
-    for name, path, listed, headed in files:
-        if name in nodes:
-            kinds, primary = nodes[name]
-            order = _listed(listed) or list(kinds)
-            for line, row in _plain_rows(path, headed=headed):
-                place = f"{path}:{line}"
-                cells = {
-                    c: value_of(t, kinds.get(c, "string"), place)
-                    for c, t in zip(order, row, strict=False)
-                }
-                key = str(cells[primary])
-                found.node(name, (name, key), {c: v for c, v in cells.items() if c != primary})
-    for name, path, listed, headed in files:
-        if name in rels:
-            source, target, kinds = rels[name]
-            order = [c for c in _listed(listed) or list(kinds) if c in kinds]
-            for line, row in _plain_rows(path, headed=headed):
-                place = f"{path}:{line}"
-                values = zip(order, row[2:], strict=False)
-                cells = {c: value_of(t, kinds[c], place) for c, t in values}
-                found.edge(name, (source, row[0]), (target, row[1]), cells)
-    return found
-
-
-def _options(text: str | None) -> str:
-    return re.sub(r"\s", "", (text or "").lower())
-
-
-def _listed(text: str | None) -> list[str]:
-    return [word.strip(" `\n") for word in text.split(",")] if text else []
-
-
-def _columns(text: str) -> dict[str, str]:
-    parts = (part for part in text.split(",") if "PRIMARY KEY" not in part.upper().split("(")[0])
-    return {m[1]: m[2].lower() for m in map(_COLUMN.match, parts) if m is not None}
-
-
-def _primary(text: str) -> str:
-    named = re.search(rf"PRIMARY\s+KEY\s*\(\s*{_NAME}\s*\)", text, re.I)
-    if named is not None:
-        return named[1]
-    inline = re.search(rf"{_NAME}\s+\S+\s+PRIMARY\s+KEY", text, re.I)
-    return inline[1] if inline is not None else next(iter(_columns(text)))
-
-
-def _plain_rows(path: Path, *, headed: bool) -> Iterator[tuple[int, list[str]]]:
-    if path.is_file() and not path.stat().st_size:
-        return
-    first, rows = _rows(path)
-    if not headed:
-        yield 1, first
-    yield from rows
