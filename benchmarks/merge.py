@@ -27,7 +27,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import omnigraph
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  city: String?  bio: String? }

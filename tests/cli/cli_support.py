@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,14 @@ def environment() -> dict[str, str]:
 def commit_count(uri: object) -> int:
     """How many commits the graph has."""
     return len(answer("commit", "list", uri)["commits"])
+
+
+def said_on_terminal(leader: int) -> bytes:
+    """All that is written to a terminal until the last process has closed it."""
+    written = b""
+    # Linux answers EIO then.
+    with suppress(OSError):
+        while chunk := os.read(leader, 65536):
+            written += chunk
+    os.close(leader)
+    return written

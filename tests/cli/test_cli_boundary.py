@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_support import answer, environment, ok, process, run
+from cli_support import answer, environment, ok, process, run, said_on_terminal
 
 from omnigraph.cli.failure import EXIT_CODES, MEANINGS
 from omnigraph.errors import ConflictError, ErrorKind, InternalError, OmnigraphError
@@ -166,14 +166,7 @@ def _on_terminal(*args: str, env: dict[str, str]) -> bytes:
         stdin=follower, stdout=follower, stderr=follower, env=environment() | env,
     )  # fmt: skip
     os.close(follower)
-    written = b""
-    # Linux answers EIO once the last process has closed the terminal.
-    try:
-        while chunk := os.read(leader, 65536):
-            written += chunk
-    except OSError:
-        pass
-    os.close(leader)
+    written = said_on_terminal(leader)
     assert child.wait(60) == 0
     return written
 

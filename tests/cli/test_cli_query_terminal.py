@@ -12,7 +12,7 @@ import sys
 import termios
 from pathlib import Path
 
-from cli_support import environment, ok
+from cli_support import environment, ok, said_on_terminal
 
 SCHEMA = "node Row { k: I64 @key  long: String  a: String?  b: String?  c: String?  d: String? }"
 
@@ -41,14 +41,7 @@ def _shown(*args: object, columns: int) -> tuple[list[str], str]:
         env=env | {"TERM": "xterm"},
     )  # fmt: skip
     os.close(follower)
-    written = b""
-    # Linux answers EIO once the last process has closed the terminal.
-    try:
-        while chunk := os.read(leader, 65536):
-            written += chunk
-    except OSError:
-        pass
-    os.close(leader)
+    written = said_on_terminal(leader)
     _, err = child.communicate(timeout=60)
     assert child.returncode == 0, err
     text = re.sub(r"\x1b\[[0-9;]*m", "", written.decode())

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph.branch.merge.conflicts import MergeResult
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.testing.measure import measure
 from omnigraph.testing.proxy import CountingProxy
 

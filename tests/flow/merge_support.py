@@ -6,7 +6,7 @@ from typing import Any
 
 import omnigraph
 from omnigraph.branch.merge.conflicts import MergeConflict, MergeResult
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  city: String? }

@@ -16,7 +16,7 @@ from omnigraph.branch.changes import EntityChange
 from omnigraph.branch.feed.blocks import ChangeBlock
 from omnigraph.branch.feed.reader import ChangePage
 from omnigraph.branch.feed.tokens import FeedCursor, Position
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.errors import ErrorKind
 from omnigraph.manifest.lineage import Lineage
 from omnigraph.manifest.snapshot import ManifestPlace

@@ -370,7 +370,7 @@ def test_a_given_value_that_breaks_a_rule(tmp_path: Path) -> None:
             graph.load(
                 [{"type": "P", "data": {"name": "a", "age": age}}], mode="merge", branch=branch
             )
-        from omnigraph.branch.merge.run import merge
+        from omnigraph.branch.merge.three_way import merge
 
         item = {"node": "P", "id": "a", "properties": {"age": {"value": 999}}}
         with pytest.raises(omnigraph.OmnigraphError) as caught:
@@ -493,7 +493,7 @@ def test_values_of_every_type_are_merged(tmp_path: Path) -> None:
             graph.load(
                 [{"type": "Thing", "data": {"code": "one", **data}}], mode="merge", branch=branch
             )
-        from omnigraph.branch.merge.run import merge
+        from omnigraph.branch.merge.three_way import merge
 
         merge(graph._repository, "work")
         row = next(json.loads(line)["data"] for line in exported(graph) if '"one"' in line)
@@ -532,7 +532,7 @@ def tags(*ids: str) -> list[dict]:
 
 @pytest.mark.parametrize("granularity", ["property", "row"])
 def test_types_without_properties_and_tables_without_rows(tmp_path: Path, granularity: str) -> None:
-    from omnigraph.branch.merge.run import merge
+    from omnigraph.branch.merge.three_way import merge
 
     with omnigraph.init(tmp_path, BARE) as graph:
         graph.branches.create("work")
@@ -561,7 +561,7 @@ def test_types_without_properties_and_tables_without_rows(tmp_path: Path, granul
 
 
 def test_rows_that_are_removed_on_both_sides_stay_removed(tmp_path: Path) -> None:
-    from omnigraph.branch.merge.run import merge
+    from omnigraph.branch.merge.three_way import merge
 
     with omnigraph.init(tmp_path, BARE) as graph:
         graph.load(tags("a", "b", "c"))

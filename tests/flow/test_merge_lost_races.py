@@ -9,7 +9,7 @@ import pytest
 from merge_support import SCHEMA, World, badge, edge, person
 
 import omnigraph
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.failpoints import FailPoint, armed
 
 

@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from omnigraph.branch.merge.conflicts import MergeConflict, MergeResult
 from omnigraph.branch.merge.revert import revert
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 
 BOTH = """
 node Person { name: String @key  age: I32? }

@@ -14,7 +14,7 @@ import omnigraph
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.merge.conflicts import MergeResult
 from omnigraph.branch.merge.revert import revert
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.schema.catalog import Catalog
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,14 @@ def test_foreign_engines_have_one_importer(file: Path) -> None:
         owner = FOREIGN.get(module.split(".")[0])
         if owner is not None and own != "testing":
             assert own == owner, f"{file}:{line}: only {owner} may import {module}"
+
+
+def test_the_page_for_contributors_has_these_layers_in_this_order() -> None:
+    page = (SRC.parents[1] / "CONTRIBUTING.md").read_text()
+    rows = page[page.index("| Layer |") :].partition("\n\n")[0].splitlines()[2:]
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(named) == sorted(RANK)
+    assert [RANK[name] for name in named] == sorted(RANK.values())
 
 
 def test_spark_holds_what_imports_pyspark() -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph.branch.changes import EntityChange, Image
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.errors import ErrorKind
 from omnigraph.testing.clock import ManualClock
 from support.examples import examples

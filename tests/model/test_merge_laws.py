@@ -13,7 +13,7 @@ from merge_model import Commit, Content, Entity, merge_bases
 from merge_model import merge as model_merge
 
 import omnigraph
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.errors import MergeConflictError
 from support.examples import examples
 

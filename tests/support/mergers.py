@@ -8,7 +8,7 @@ merge brings back after somebody deleted it.
 from __future__ import annotations
 
 from omnigraph.api import graph as graphs
-from omnigraph.branch.merge.run import merge
+from omnigraph.branch.merge.three_way import merge
 from omnigraph.errors import ConstraintError, MergeConflictError
 from support.mutators import PEOPLE
 

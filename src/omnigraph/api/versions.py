@@ -145,7 +145,7 @@ class Versions(ABC):
         ``prefer``, "ours" or "theirs". A dry run returns them and publishes nothing. With
         ``delete_branch`` the source is deleted if it was not written to meanwhile.
         """
-        from omnigraph.branch.merge.run import merge
+        from omnigraph.branch.merge.three_way import merge
 
         result = merge(
             self._repository,

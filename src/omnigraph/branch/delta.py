@@ -31,7 +31,7 @@ from omnigraph.errors import InternalError
 from omnigraph.manifest.snapshot import TableChange
 from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.arrow import table_schema
-from omnigraph.schema.migrate.columns import Made, column_changes
+from omnigraph.schema.migrate.column_changes import Made, column_changes
 from omnigraph.schema.same_values import Mask, same_mask
 from omnigraph.storage.layout import Fragment, Positions
 from omnigraph.storage.tables import Table

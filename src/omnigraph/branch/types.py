@@ -16,7 +16,7 @@ from functools import cached_property
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog, EntityKind, GraphType, Property, Scalar
-from omnigraph.schema.migrate.numbers import one_numbering
+from omnigraph.schema.migrate.renumbering import one_numbering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from typing import Any
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import StorageError
 from omnigraph.spark.jvm import find_java, spark_home
+from omnigraph.testing import spark_daemon
 from omnigraph.testing.class_archive import SHORT_LIVED
 from omnigraph.testing.s3 import free_ports, has_ended, log_tail
 
@@ -240,7 +241,7 @@ def _members(session: int) -> list[int]:
 _HIDDEN = ("omnigraph", "_omnigraph", "__editable__", "pyspark", "py4j")
 """Ours, and Spark's: workers get Spark from the program that started them."""
 
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """#!/bin/sh{asked}
 PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}{site}" exec {python} -S "$@"
 """
 
@@ -262,6 +263,10 @@ def bare_python(folder: Path, *, without: Collection[str] = ()) -> Path:
             if not link.exists():
                 link.symlink_to(entry)
     program = folder / "python"
-    program.write_text(_SCRIPT.format(site=shlex.quote(str(site)), python=sys.executable))
+    shutil.copy(spark_daemon.__file__, site)
+    asked = spark_daemon.ASKED.format(module="spark_daemon")
+    program.write_text(
+        _SCRIPT.format(asked=asked, site=shlex.quote(str(site)), python=sys.executable)
+    )
     program.chmod(0o755)
     return program

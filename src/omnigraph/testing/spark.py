@@ -11,7 +11,6 @@ does not have omnigraph, so what runs there has been sent there.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from omnigraph.spark import jvm
 from omnigraph.spark.jvm import scratch_folder
 from omnigraph.testing.class_archive import SHORT_LIVED
 from omnigraph.testing.cluster import SparkCluster, bare_python
+from omnigraph.testing.spark_daemon import forking_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,11 +45,12 @@ class SparkSessions:
         self._kind: object = None
         self._session: SparkSession | None = None
         self._bare = bare_python(scratch_folder() / "bare")
+        self._forking = forking_python(scratch_folder() / "forking")
 
     def local(self, python: Path | None = None) -> SparkSession:
         """A classic session with two cores of this machine, and another Python if one is named."""
         conf = {**_CONF, "spark.master": "local[2]"}
-        return self._of(("local", python), str(python or sys.executable), conf)
+        return self._of(("local", python), str(python or self._forking), conf)
 
     def on(self, cluster: SparkCluster, conf: Mapping[str, str] = {}) -> SparkSession:
         """A classic session on a cluster, perhaps with more settings."""
@@ -73,7 +74,8 @@ class SparkSessions:
 
         self.local()
         self.stop()
-        gateway: Any = SparkContext._gateway  # pyright: ignore[reportPrivateUsage]
+        context: Any = SparkContext
+        gateway = context._gateway
         where = gateway.gateway_parameters
         yield {
             "PYSPARK_GATEWAY_PORT": str(where.port),

@@ -31,7 +31,7 @@ from omnigraph.schema.catalog import EdgeType, GraphType, NodeType, Property
 from omnigraph.schema.identity import is_keyed
 from omnigraph.schema.migrate.facts import ConstraintRule, key_of, member, rules_of
 from omnigraph.schema.migrate.plan import needs_check, stricter
-from omnigraph.schema.migrate.types import TypeChange, keeps_text, misfits, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, keeps_text, misfits, type_change
 from omnigraph.write.reshaping import TypePair
 from omnigraph.write.schema_view import SchemaView
 from omnigraph.write.txn import GraphDelta

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
-from omnigraph.schema.migrate.columns import column_changes
+from omnigraph.schema.migrate.column_changes import column_changes
 from omnigraph.storage.reshape import Reshape
 
 

@@ -20,7 +20,7 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
-from omnigraph.schema.migrate.columns import Made, column_of, is_unchanged
+from omnigraph.schema.migrate.column_changes import Made, column_of, is_unchanged
 from omnigraph.storage.tables import Table
 from omnigraph.write.txn import GraphDelta, WriteTxn
 from omnigraph.write.validate import Validated, validate

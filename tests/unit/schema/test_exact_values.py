@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.schema.migrate.types import exactly, misfits
+from omnigraph.schema.migrate.type_changes import exactly, misfits
 
 WHOLE = (pa.int32(), pa.int64(), pa.uint32(), pa.uint64())
 FLOATS = (pa.float32(), pa.float64())

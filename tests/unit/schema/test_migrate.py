@@ -24,9 +24,9 @@ from omnigraph.schema.migrate import (
     make_plan,
     resolve,
 )
-from omnigraph.schema.migrate.columns import column_changes
+from omnigraph.schema.migrate.column_changes import column_changes
 from omnigraph.schema.migrate.facts import key_text, rules_of
-from omnigraph.schema.migrate.types import TypeChange, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, type_change
 
 
 def planned(before: str, after: str, **options: Any) -> tuple[Catalog, SchemaPlan]:

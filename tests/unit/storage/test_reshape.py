@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.schema.migrate.columns import Made
+from omnigraph.schema.migrate.column_changes import Made
 from omnigraph.storage.changes import Append
 from omnigraph.storage.location import locate
 from omnigraph.storage.objects import Objects

@@ -21,7 +21,7 @@ from omnigraph.arrow.compute import pc
 from omnigraph.branch.changes import EntityChange, parse_change, pieces
 from omnigraph.branch.delta import RowDelta
 from omnigraph.branch.diff import Diff
-from omnigraph.branch.feed.schema import SchemaChange, schema_change
+from omnigraph.branch.feed.schema_changes import SchemaChange, schema_change
 from omnigraph.branch.feed.tokens import ChangeFilter
 from omnigraph.errors import UsageError
 from omnigraph.manifest.repository import Repository

@@ -26,8 +26,8 @@ import pyarrow as pa
 from omnigraph.arrow.compute import pc
 from omnigraph.arrow.sets import positions_in
 from omnigraph.branch.delta import RowDelta, Side
-from omnigraph.branch.merge.frame import MergeFrame
-from omnigraph.branch.merge.history import History
+from omnigraph.branch.merge.compared_columns import MergeFrame
+from omnigraph.branch.merge.compared_states import History
 from omnigraph.branch.merge.images import (
     Mask,
     MergeImages,
@@ -44,7 +44,7 @@ from omnigraph.branch.pace import both
 from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.catalog import GraphType
-from omnigraph.schema.migrate.columns import column_changes
+from omnigraph.schema.migrate.column_changes import column_changes
 
 
 class SideChanges(Protocol):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.merge.conflicts import MergeResult, SideNames
 from omnigraph.branch.merge.resolve import Decisions, Resolution, as_resolutions
-from omnigraph.branch.merge.run import ThreeWay, carry_out
+from omnigraph.branch.merge.three_way import ThreeWay, carry_out
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ErrorKind, UsageError
 from omnigraph.manifest.kept import check_kept

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from omnigraph.branch.merge.conflicts import ConflictKind, EntityName, MergeConflict
 from omnigraph.branch.merge.images import MergeImages
+from omnigraph.branch.merge.merged_table import NOTHING, MergePlan, TablePlan, Undo
 from omnigraph.branch.merge.resolve import Decisions, SchemaName, Take
 from omnigraph.branch.merge.schemas import OneSchema
-from omnigraph.branch.merge.tables import NOTHING, MergePlan, TablePlan, Undo
 from omnigraph.errors import Violation
 from omnigraph.rules.findings import out_of_bounds
 from omnigraph.schema.arrow import table_schema

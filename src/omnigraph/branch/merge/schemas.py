@@ -16,18 +16,17 @@ from functools import cached_property, partial
 import numpy as np
 
 from omnigraph.branch.merge.bases import SideChanges, changes_since
+from omnigraph.branch.merge.compared_states import History, shared_ancestors
 from omnigraph.branch.merge.conflicts import ConflictKind, MergeConflict, SideNames
-from omnigraph.branch.merge.history import History, shared_ancestors
 from omnigraph.branch.merge.images import MergeProperty, same
 from omnigraph.errors import SchemaError
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema, NumberClaim
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType, Property
-from omnigraph.schema.migrate.columns import LateBackfill
+from omnigraph.schema.migrate.column_changes import LateBackfill
 from omnigraph.schema.migrate.desired import resolve
 from omnigraph.schema.migrate.facts import Things, things_of
-from omnigraph.schema.migrate.numbers import one_numbering, renumber
 from omnigraph.schema.migrate.reconcile import (
     Prefer,
     SchemaChoices,
@@ -36,6 +35,7 @@ from omnigraph.schema.migrate.reconcile import (
     reconcile,
     virtual_base,
 )
+from omnigraph.schema.migrate.renumbering import one_numbering, renumber
 from omnigraph.write.schema_view import SchemaView, backfills_of
 from omnigraph.write.txn import WriteTxn
 

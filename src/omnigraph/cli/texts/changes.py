@@ -29,7 +29,7 @@ import orjson
 from omnigraph.branch.changes import ChangePiece, EntityChange, Image
 from omnigraph.branch.diff import Diff
 from omnigraph.branch.feed.blocks import ChangeBlock
-from omnigraph.branch.feed.schema import SchemaStep
+from omnigraph.branch.feed.schema_changes import SchemaStep
 from omnigraph.cli.answers import Stream
 from omnigraph.cli.lines import (
     DELETED,

@@ -29,7 +29,7 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.codes import HintCode, SchemaFindings
 from omnigraph.schema.compile import parse_schema
-from omnigraph.schema.migrate.types import TypeChange, can_copy, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, can_copy, type_change
 from omnigraph.schema.resolve import annotation, expand, literal_value, property_type
 
 

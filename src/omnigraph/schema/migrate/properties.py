@@ -12,7 +12,7 @@ from typing import Any
 from omnigraph.schema.catalog import Backfill, GraphType, InterfaceType, Property, Scalar
 from omnigraph.schema.migrate.desired import Desired
 from omnigraph.schema.migrate.steps import DropMode, Effect, LintCode, Step, StepKind, StepSubject
-from omnigraph.schema.migrate.types import TypeChange, keeps_text, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, keeps_text, type_change
 
 Owner = GraphType | InterfaceType
 

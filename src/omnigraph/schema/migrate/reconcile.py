@@ -27,9 +27,9 @@ from omnigraph.schema.migrate.facts import (
     catalog_of,
     things_of,
 )
-from omnigraph.schema.migrate.numbers import aliases_of, one_numbering, renumber, same_additions
+from omnigraph.schema.migrate.renumbering import aliases_of, one_numbering, renumber, same_additions
 from omnigraph.schema.migrate.steps import FACT_WORDS, MISSING, UNKNOWN, fact_text
-from omnigraph.schema.migrate.types import TypeChange, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, type_change
 
 Prefer = Literal["ours", "theirs"]
 

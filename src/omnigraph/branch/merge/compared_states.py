@@ -21,8 +21,8 @@ from omnigraph.manifest.snapshot import Snapshot, TablePin
 from omnigraph.rules.table_delta import NO_IDS
 from omnigraph.schema.catalog import Backfill, Catalog, GraphType
 from omnigraph.schema.migrate.facts import ConstraintRule, Things, catalog_of, things_of
-from omnigraph.schema.migrate.numbers import renumber
 from omnigraph.schema.migrate.reconcile import Prefer
+from omnigraph.schema.migrate.renumbering import renumber
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.tables import Table
 

@@ -19,9 +19,9 @@ from omnigraph.branch.merge.images import ENDPOINTS, MergeImages, MergeProperty
 from omnigraph.schema.arrow import arrow_type, table_schema
 from omnigraph.schema.catalog import Backfill, GraphType
 from omnigraph.schema.json_text import json_text
-from omnigraph.schema.migrate.columns import column_of, is_unchanged
+from omnigraph.schema.migrate.column_changes import column_of, is_unchanged
 from omnigraph.schema.migrate.reconcile import Prefer
-from omnigraph.schema.migrate.types import TypeChange, misfits, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, misfits, type_change
 
 _BESIDE = "\0"
 """Begins the name of a column with texts; no property is called so."""

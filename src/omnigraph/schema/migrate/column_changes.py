@@ -18,7 +18,7 @@ from omnigraph.arrow.compute import pc
 from omnigraph.errors import InternalError
 from omnigraph.schema.arrow import arrow_field, arrow_type
 from omnigraph.schema.catalog import Backfill, GraphType, Property
-from omnigraph.schema.migrate.types import TypeChange, exactly, type_change
+from omnigraph.schema.migrate.type_changes import TypeChange, exactly, type_change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

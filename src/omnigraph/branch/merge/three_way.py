@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.branch.diff import Diff
+from omnigraph.branch.merge.compared_states import best_ancestors
 from omnigraph.branch.merge.conflicts import (
     EntityName,
     MergeConflict,
@@ -22,7 +23,7 @@ from omnigraph.branch.merge.conflicts import (
     SideNames,
     refusal,
 )
-from omnigraph.branch.merge.history import best_ancestors
+from omnigraph.branch.merge.merged_table import MergePlan, Undo
 from omnigraph.branch.merge.resolve import (
     Decisions,
     Resolution,
@@ -39,7 +40,6 @@ from omnigraph.branch.merge.rules import (
     rule_conflicts,
 )
 from omnigraph.branch.merge.schemas import MergeSchemas, OneSchema
-from omnigraph.branch.merge.tables import MergePlan, Undo
 from omnigraph.branch.merge.threeway import Granularity
 from omnigraph.errors import ConstraintError, MergeConflictError, UsageError, Violation
 from omnigraph.manifest.kept import ReportingReclaimed
