@@ -103,7 +103,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "sampled: a fixed sample of many cases, a larger one with EXAMPLES"
     )
     # Kept from run to run; the first test on Spark makes it.
-    archive = class_archive.archive_in(config.cache.mkdir("spark"))
+    folder = config.cache.mkdir("spark") if hasattr(config, "cache") else None
+    archive = class_archive.archive_in(folder or Path(tempfile.gettempdir()))
     config.stash[CLASS_ARCHIVE] = archive
     java = f"{class_archive.SHORT_LIVED} {class_archive.options(archive)}"
     os.environ.setdefault("SPARK_SUBMIT_OPTS", java)

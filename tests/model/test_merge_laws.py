@@ -103,8 +103,12 @@ class Twins:
 
     def write(self, branch: str, puts: list[tuple[Entity, dict[str, Any]]]) -> None:
         records = [record(*put) for put in puts]
-        self.graph.load(records, mode="merge", branch=branch)
-        self._commit(branch, {**self.heads[branch].content, **dict(puts)})
+        result = self.graph.load(records, mode="merge", branch=branch)
+        before = self.heads[branch].content
+        content = {**before, **dict(puts)}
+        assert (result.commit is not None) == (content != before)
+        if result.commit is not None:
+            self._commit(branch, content)
 
     def delete(self, branch: str, entity: Entity) -> None:
         kind, name = entity
@@ -187,6 +191,7 @@ CROSS = [
 @example([*CROSS, ("merge", ("a", "main"), PROPERTY)])
 @example([*CROSS, ("delete", "a", ("P", "a")), ("merge", ("a", "main"), PROPERTY)])
 @example([*CROSS, *CROSS, ("merge", ("a", "main"), PROPERTY)])
+@example([*2 * [("write", "main", [put("a", 1)])], *2 * [("merge", ("main", "b"), PROPERTY)]])
 @given(STEPS)
 def test_any_history_of_merges_agrees_with_the_model(steps: list[tuple]) -> None:
     with twins() as world:

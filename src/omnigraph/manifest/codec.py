@@ -108,7 +108,7 @@ def _rows_known(
     if snapshot.format != before.format or rows.schema.names != _COLUMNS.names:
         return None
     new = next((i for i, c in enumerate(commits) if c.id == before.head.id), None)
-    if new is None:
+    if new is None or tuple(commits[new:]) != before.commits[: len(commits) - new]:
         return None
     found = rows.slice(rows.num_rows - len(before.commits), len(commits) - new)
     ids = pa.chunked_array([[f"graph_commit:{c.id}" for c in commits[new:]]], pa.string())

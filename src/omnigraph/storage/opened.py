@@ -8,10 +8,12 @@ from typing import Any
 
 from lance import LanceDataset
 
+from omnigraph.errors import InternalError
 from omnigraph.storage.aside import Aside
 from omnigraph.storage.faults import translated
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.namespace import StagingNamespace
+from omnigraph.storage.objects import Objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +56,12 @@ class OpenedVersion:
     def session(self) -> Any:
         """The Lance session of its lineage."""
         return self.facts.session() if self.aside is None else self.aside.session
+
+
+def manifest_of(name: TableVersion, aside: MadeAside | None, objects: Objects | None) -> bytes:
+    """The manifest of a version, as it is stored."""
+    if aside is not None:
+        return aside.manifest
+    if objects is None:
+        raise InternalError(f"{name.path} was opened to be read only")
+    return objects.get(name.manifest, referenced=True) or b""

@@ -10,7 +10,7 @@ what has gone since is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from lance import LanceDataset
 
 from omnigraph.storage.faults import translated
-from omnigraph.storage.layout import Addresses, Fragment
+from omnigraph.storage.layout import Addresses, Fragment, Positions
 
 IndexParts = Mapping[str, frozenset[int]]
 """The parts of the indexes of a column by their names, and the fragments that each covers."""
@@ -67,3 +67,39 @@ class AskedIndex:
         condition = pc.field(column).isin(values)
         rows = search(self.dataset, condition, (), [fragment.id for fragment in known])
         return rows["_rowaddr"].to_numpy().astype(np.int64)
+
+
+REMEMBERED_MAX = 10_000
+"""Ids whose positions are remembered once they were looked up."""
+
+
+class FoundRows:
+    """Positions of single ids that were looked up in one version, and the ids at these positions.
+
+    Looked up one by one: another thread may be adding to them.
+    """
+
+    def __init__(self) -> None:
+        self._positions: dict[str, int] = {}
+        self._ids: dict[int, str] = {}
+
+    def add(self, ids: Iterable[str], positions: Positions) -> None:
+        """Know the positions of some ids, so that neither is read again."""
+        if len(self._positions) < REMEMBERED_MAX:
+            found = dict(zip(ids, positions.tolist(), strict=True))
+            self._positions.update(found)
+            self._ids.update({position: name for name, position in found.items()})
+
+    def positions(self, ids: pa.Array) -> Positions | None:
+        """Where rows with these ids stand, if all of them were looked up."""
+        if len(ids) > len(self._positions):
+            return None
+        known = [self._positions.get(name) for name in ids.to_pylist()]
+        return None if None in known else np.unique(np.array(known, np.int64))
+
+    def ids(self, positions: Positions) -> pa.Array | None:
+        """The ids of rows that were all found before."""
+        if not len(positions) or len(positions) > len(self._ids):
+            return None
+        names = [self._ids.get(position) for position in positions.tolist()]
+        return None if None in names else pa.array(names, pa.string())

@@ -32,10 +32,10 @@ from omnigraph.storage.layout import (
 from omnigraph.storage.names import TableVersion
 from omnigraph.storage.namespace import StagingNamespace, Succession
 from omnigraph.storage.objects import Objects, once
-from omnigraph.storage.opened import MadeAside, OpenedVersion
+from omnigraph.storage.opened import MadeAside, OpenedVersion, manifest_of
 from omnigraph.storage.read_ahead import Coverage, ReadAhead
 from omnigraph.storage.rows import READERS_MAX, is_blob, read_rows
-from omnigraph.storage.searches import AskedIndex, IndexParts, search
+from omnigraph.storage.searches import AskedIndex, FoundRows, IndexParts, search
 from omnigraph.storage.table_memory import ColumnCache, TableMemory
 
 # pyarrow.compute makes its functions at import time, where no type checker sees them.
@@ -45,8 +45,6 @@ from omnigraph.storage.table_memory import ColumnCache, TableMemory
 T = TypeVar("T")
 PIECE_ROWS = 1 << 18
 """Rows of a large column that are looked through at once."""
-REMEMBERED_MAX = 10_000
-"""Ids whose positions are remembered once they were looked up."""
 ANSWERS_MAX = 1_000
 ANSWER_VALUES_MAX = 16
 ANSWER_ROWS_MAX = 1_000
@@ -87,19 +85,16 @@ class Table:
         self.opened = OpenedVersion(name, dataset, space, aside)
         self.memory = TableMemory(name.path, self.opened, cache, objects)
         self._objects = objects
-        self._manifest = once(partial(_manifest_of, name, aside, objects))
+        self._manifest = once(partial(manifest_of, name, aside, objects))
         self._ahead = (
             ReadAhead(self.opened, self.memory, cache, objects)
             if objects is not None and space.is_remote
             else None
         )
         self.succession = Succession()
-        self._found: dict[str, int] = {}
-        """Positions of single ids that were looked up."""
+        self._found = FoundRows()
         self._answers: dict[tuple[Any, ...], Positions] = {}
         """Where rows stand that an index was asked for, by column and values."""
-        self._found_at: dict[int, str] = {}
-        """The same the other way round."""
 
     @property
     def facts(self) -> LanceDataset:
@@ -169,7 +164,7 @@ class Table:
         places = np.asarray(positions, np.int64)
         if not len(places) and not any(is_blob(self.facts.schema.field(c)) for c in columns):
             return self._empty(columns)
-        ids = self._by_memory(places) if "id" in columns else None
+        ids = self._found.ids(places) if "id" in columns else None
         others = [name for name in columns if ids is None or name != "id"]
         with translated(f"reading rows of {self.name.path}", referenced=True):
             rows = read_rows(self.dataset, self.layout, places, others)
@@ -207,7 +202,7 @@ class Table:
 
     def ids_at(self, positions: Positions) -> pa.Array | pa.ChunkedArray:
         """The ids of some rows."""
-        found = self._by_memory(positions)
+        found = self._found.ids(positions)
         if found is not None:
             return found
         if self.memory.knows("id"):
@@ -237,10 +232,9 @@ class Table:
 
     def _positions_by_index(self, column: str, values: pa.Array) -> Positions:
         """By the index where it reaches; files that came later are looked through."""
-        if column == "id" and len(values) <= len(self._found):
-            known = [self._found.get(name) for name in values.to_pylist()]
-            if None not in known:
-                return np.unique(np.array(known, np.int64))
+        known = self._found.positions(values) if column == "id" else None
+        if known is not None:
+            return known
         if len(values) > ANSWER_VALUES_MAX:
             return self._asked_of_index(column, values)
         # A write asks what is there, and its check asks again.
@@ -313,18 +307,7 @@ class Table:
 
     def remember(self, ids: Iterable[str], positions: Positions) -> None:
         """Know the positions of some ids, so that neither is read again."""
-        if len(self._found) < REMEMBERED_MAX:
-            found = dict(zip(ids, positions.tolist(), strict=True))
-            self._found.update(found)
-            self._found_at.update({position: name for name, position in found.items()})
-
-    def _by_memory(self, positions: Positions) -> pa.Array | None:
-        """The ids of rows that were all found before."""
-        if not len(positions) or len(positions) > len(self._found_at):
-            return None
-        # Looked up one by one: another thread may be adding to it.
-        names = [self._found_at.get(position) for position in positions.tolist()]
-        return None if None in names else pa.array(names, pa.string())
+        self._found.add(ids, positions)
 
     @property
     def is_remote(self) -> bool:
@@ -460,11 +443,3 @@ class Table:
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
         return pa.schema([self.facts.schema.field(n) for n in names]).empty_table()
-
-
-def _manifest_of(name: TableVersion, aside: MadeAside | None, objects: Objects | None) -> bytes:
-    if aside is not None:
-        return aside.manifest
-    if objects is None:
-        raise InternalError(f"{name.path} was opened to be read only")
-    return objects.get(name.manifest, referenced=True) or b""

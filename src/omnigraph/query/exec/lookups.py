@@ -14,6 +14,7 @@ from omnigraph.deadline import look
 from omnigraph.query.exec.columns import contiguous
 from omnigraph.query.exec.outputs import plain
 from omnigraph.query.topology.adjacency import Pairs
+from omnigraph.query.topology.edges import Side
 from omnigraph.query.topology.vertices import VertexSpace, Vertices
 from omnigraph.storage.layout import Addresses, Positions
 from omnigraph.storage.tables import Table
@@ -45,6 +46,22 @@ def find_ids(table: Table, ids: pa.StringArray) -> tuple[Positions, pa.StringArr
         rows.append(table.layout.positions(_addresses(found)))
         texts += found["id"].chunks
     return np.concatenate(rows), pa.concat_arrays(texts) if texts else pa.array([], pa.string())
+
+
+def find_edges_of(
+    table: Table, side: Side, origins: Vertices, source: VertexSpace, target: VertexSpace
+) -> Pairs:
+    """The edges of some nodes on one side of them, or on both."""
+    parts: list[Pairs] = []
+    if side in ("out", "both"):
+        parts.append(find_edges(table, "src", origins, source, target))
+    if side in ("in", "both"):
+        found = find_edges(table, "dst", origins, source, target).reversed()
+        if side == "both":
+            # A loop was found from the other side already.
+            found = found.select(found.sources != found.targets)
+        parts.append(found)
+    return Pairs.join(parts)
 
 
 def find_edges(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from threading import RLock
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +22,8 @@ from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.query import typed
 from omnigraph.query.exec.caches import Caches, TraversalMode
-from omnigraph.query.exec.columns import (
-    TableColumns,
-    fetch_cost,
-)
-from omnigraph.query.exec.lookups import find_edges, find_ids, lookups_for, texts_of
+from omnigraph.query.exec.columns import TableColumns, fetch_cost
+from omnigraph.query.exec.lookups import find_edges_of, find_ids, lookups_for, texts_of
 from omnigraph.query.exec.outputs import ResultColumns
 from omnigraph.query.exec.pushdown import lance_filters
 from omnigraph.query.plan.planner import QueryPlan
@@ -439,19 +436,7 @@ class EdgeTable(_TypeTable[EdgeType]):
             return Pairs.none()
         if self.topology.knows_ends(table):
             return self.topology.edges_at(table, side, origins)
-        parts: list[Pairs] = []
-        if side in ("out", "both"):
-            parts.append(self._fetch(table, "src", origins))
-        if side in ("in", "both"):
-            found = self._fetch(table, "dst", origins).reversed()
-            if side == "both":
-                # A loop was found from the other side already.
-                found = found.select(found.sources != found.targets)
-            parts.append(found)
-        return Pairs.join(parts)
-
-    def _fetch(self, table: Table, column: Literal["src", "dst"], origins: Vertices) -> Pairs:
-        return find_edges(table, column, origins, self.source.space, self.target.space)
+        return find_edges_of(table, side, origins, self.source.space, self.target.space)
 
 
 def _small(pairs: Pairs, *, per_edge: bool) -> Adjacency:
