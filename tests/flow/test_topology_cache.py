@@ -175,13 +175,13 @@ def test_edges_without_an_index_are_scanned_once(place: Path, monkeypatch, quest
     monkeypatch.setattr(world, "LOOKUP_COST", 0)
     monkeypatch.setattr(world, "LOOKUP_START_COST", 0)
     scanned: list[str] = []
-    find_edges = world.find_edges
+    find_edges = lookups.find_edges
 
     def noted(table: Table, column: str, *given: object) -> object:
         scanned.append(column)
         return find_edges(table, column, *given)
 
-    monkeypatch.setattr(world, "find_edges", noted)
+    monkeypatch.setattr(lookups, "find_edges", noted)
     with omnigraph.open(place) as graph:
         for start in range(4):
             (row,) = graph.query(question, {"n": f"n{start}"}).to_dicts()
