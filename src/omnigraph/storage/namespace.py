@@ -97,10 +97,11 @@ class StagingNamespace:
     def _forget_hint(self) -> None:
         # A commit looks for newer versions in the folder of the table, at first for the one that
         # Lance noted there last. None of ours is there under that name, and then it lists them all.
-        # On a disk it does so right away if there is no note: a quarter of the time of a commit.
+        # On a disk it does so right away if the note says nothing: a quarter of the time of a
+        # commit. It is emptied, not removed: a commit that has just written it looks at it again.
         if "://" not in self._location:
             with suppress(OSError):
-                os.unlink(f"{self._location}/{HINT_NAME}")  # noqa: PTH108 - as quick as it can be
+                os.truncate(f"{self._location}/{HINT_NAME}", 0)
 
     @property
     def indexes_built(self) -> frozenset[str]:
