@@ -84,7 +84,7 @@ def open(
 
 
 def moved_text(uri: str, before: str) -> str:
-    """What whoever opens a graph that was moved or copied should know."""
+    """What a program that opens a moved or copied graph is told."""
     return (
         f"{uri} was moved or copied from {before}: other Lance programs find the tables of the old "
         "place until the next write, or omnigraph repair --confirm"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.logs import logger
-from omnigraph.storage.objects import Objects
+from omnigraph.storage.objects import Objects, done
 
 _log = logger("manifest")
 T = TypeVar("T")
@@ -21,16 +21,6 @@ T = TypeVar("T")
 THREADS = 8
 UNDELETED_MAX = 256
 """Objects that a handle remembers because the store did not delete them; cleanup finds the rest."""
-
-
-def done(function: Callable[..., T], *arguments: Any) -> Future[T]:
-    """Done here and now, with the outcome kept as if a thread had done it."""
-    task = Future[T]()
-    try:
-        task.set_result(function(*arguments))
-    except Exception as e:
-        task.set_exception(e)
-    return task
 
 
 class Background:

@@ -3,8 +3,8 @@
     head -> [hint] -> _head.json -> version, rows
 
 It may lag, be missing or be damaged, and then costs requests, never an answer. Beside the number
-of a version it has the rows of that version, which never change: whoever finds that the version is
-there and that none comes after it need not read it.
+of a version it has the rows of that version, which never change: a reader that finds that the
+version is there, and none after it, need not read it.
 """
 
 from __future__ import annotations

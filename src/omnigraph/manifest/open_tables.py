@@ -31,7 +31,7 @@ class OpenTables:
         self._branches = branches
         self._open: OrderedDict[TableVersion, Table] = OrderedDict()
         self._begun: dict[TableVersion, Future[Table]] = {}
-        """Versions that are being opened: whoever asks for them meanwhile waits."""
+        """Versions that are being opened: a thread that asks for one of them waits."""
         self._lock = Lock()
 
     def __iter__(self) -> Iterator[TableVersion]:
@@ -47,7 +47,7 @@ class OpenTables:
         """Begin to open a version that will be asked for."""
 
         def opened() -> None:
-            with suppress(OmnigraphError):  # Is said to whoever asks for it.
+            with suppress(OmnigraphError):  # The read that needs it says so.
                 self.get(pin)
 
         if not self.has(pin):

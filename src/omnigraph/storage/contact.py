@@ -1,4 +1,4 @@
-"""The first request to a store: it must be answered soon, or whoever asked is told.
+"""The first request to a store: it must be answered soon, or the caller is told.
 
     place -> first request, in a thread -> [contact] -> answer, or an error after nine seconds
 
@@ -36,7 +36,7 @@ def asked(place: Location, ask: Callable[[], _T]) -> _T:
         except BaseException as e:
             found.put((None, e))
 
-    # A daemon: at the end of the program nobody waits for a store that says nothing.
+    # A daemon: the end of the program does not wait for a store that says nothing.
     Thread(target=run, name=f"first request to {address}", daemon=True).start()
     try:
         value, error = found.get(timeout=ANSWER_MAX_S)

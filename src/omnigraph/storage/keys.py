@@ -4,8 +4,8 @@
 
 Lance and obstore know chains of their own, and not the same one: obstore's has no profiles, and
 Lance goes through its whole chain, a process or a server in it, for each table that it opens. So
-there is one chain here, and both are given its keys, with a time until which to use them. Whoever
-keeps a table open asks again before that time.
+there is one chain here, and both are given its keys, with a time until which to use them. A table
+that stays open asks again before that time.
 """
 
 from __future__ import annotations

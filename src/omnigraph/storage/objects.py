@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
@@ -53,13 +53,8 @@ class Objects:
         other work that was begun so."""
         try:
             return self._threads.submit(work)
-        except RuntimeError:  # Closed: a state that somebody holds is read without threads.
-            done = Future[T]()
-            try:
-                done.set_result(work())
-            except Exception as e:
-                done.set_exception(e)
-            return done
+        except RuntimeError:  # Closed: a state that a program still holds is read without threads.
+            return done(work)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -158,8 +153,18 @@ class Objects:
             return sorted(obstore.list_with_delimiter(self._store, prefix)["common_prefixes"])
 
 
+def done(function: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Done here and now, with the outcome kept as if a thread had done it."""
+    task = Future[T]()
+    try:
+        task.set_result(function(*arguments))
+    except Exception as e:
+        task.set_exception(e)
+    return task
+
+
 def once(read: Callable[[], T]) -> Callable[[], T]:
-    """A read that is done once, whoever asks first; the others wait for it."""
+    """A read that the first thread to ask does; other threads wait for it."""
     lock, found = Lock(), list[T]()
 
     def get() -> T:

@@ -10,10 +10,10 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 
 from omnigraph.housekeeping.intents import Lease, intent_name
-from omnigraph.manifest.background import done
 from omnigraph.manifest.branches import Branch
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.store import Head
+from omnigraph.storage.objects import done
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.preparation import Preparation, PreparedWrite
 from omnigraph.write.request import Requires, WriteRequest

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from omnigraph.errors import InternalError
-from omnigraph.manifest.background import done
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.schemas import AcceptedSchema
 from omnigraph.manifest.snapshot import Snapshot, TableChange, TablePin
@@ -34,6 +33,7 @@ from omnigraph.storage.changes import (
     Upsert,
 )
 from omnigraph.storage.compact import Fold, worn_tail
+from omnigraph.storage.objects import done
 from omnigraph.storage.staged import StagedTable
 from omnigraph.storage.tables import Table
 from omnigraph.write.plan import Action, TableAction

@@ -25,7 +25,6 @@ from dataclasses import replace
 import pyarrow as pa
 
 from omnigraph.errors import InternalError, OmnigraphError
-from omnigraph.manifest.background import done
 from omnigraph.manifest.repository import Repository
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Head
@@ -34,6 +33,7 @@ from omnigraph.schema.arrow import table_schema
 from omnigraph.schema.catalog import Cardinality, EdgeType
 from omnigraph.storage.changes import Change
 from omnigraph.storage.compact import worn_tail
+from omnigraph.storage.objects import done
 from omnigraph.storage.staged import StagedTable
 from omnigraph.write.next_snapshot import StagedWrite
 from omnigraph.write.pending import PendingWrite

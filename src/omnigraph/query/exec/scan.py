@@ -104,7 +104,7 @@ def _pushed(conditions: Sequence[typed.Expr], table: NodeTable, run: Run) -> Pos
     return source.layout.positions(found["_rowaddr"].to_numpy().astype(np.int64))
 
 
-NOBODY = np.empty((2, 0), np.int64)
+NOT_FOUND = np.empty((2, 0), np.int64)
 
 
 def seek(step: Seek, run: Run) -> Frame:
@@ -112,7 +112,7 @@ def seek(step: Seek, run: Run) -> Frame:
     table = run.world.node(step.type_name)
     ids = seek_ids(step, run)
     if len(ids) == 1 and (found := table.find_one(ids[0])) is not None:
-        row, vertex = np.array(found)[:, None] if found[0] >= 0 else NOBODY
+        row, vertex = np.array(found)[:, None] if found[0] >= 0 else NOT_FOUND
         frame = Frame(len(row), {step.variable: NodeBinding(table, rows=row, vertices=vertex)})
         return run.keep(frame, step.filters)
     rows = table.find(ids)
